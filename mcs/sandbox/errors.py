@@ -1,0 +1,189 @@
+"""Refusals as Kubernetes words them: an exception that carries a `Status` (API concepts, "Response codes").
+
+The sentences follow those a Kubernetes 1.34 API server answers, because clients and people read them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from mcs.sandbox.resources import ResourceType
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One entry of `status.details.causes`: a reason word, a sentence, and the field by its path."""
+
+    reason: str
+    message: str
+    field: str = ""
+
+    def as_json(self) -> dict[str, str]:
+        """The entry as it goes over the wire."""
+        found = {"reason": self.reason, "message": self.message}
+        return {**found, "field": self.field} if self.field else found
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """`status.details`: `kind` is a plural resource, or a kind in an Invalid answer."""
+
+    name: str = ""
+    group: str = ""
+    kind: str = ""
+    uid: str = ""
+    causes: tuple[Cause, ...] = ()
+    retry_after: int = 0
+
+    def as_json(self) -> dict[str, Any]:
+        """Only what is set."""
+        found: dict[str, Any] = {"name": self.name, "group": self.group, "kind": self.kind, "uid": self.uid}
+        found["causes"] = [cause.as_json() for cause in self.causes]
+        found["retryAfterSeconds"] = self.retry_after
+        return {key: value for key, value in found.items() if value}
+
+
+@dataclass(slots=True, eq=False)
+class StatusError(Exception):
+    """A request was refused; `as_status` is the answer."""
+
+    code: int
+    reason: str
+    message: str
+    details: Details | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return f"{self.code} {self.reason}: {self.message}"
+
+    def as_status(self) -> dict[str, Any]:
+        """The Status object."""
+        status: dict[str, Any] = {"kind": "Status", "apiVersion": "v1", "metadata": self.metadata}
+        status |= {"status": "Failure", "message": self.message}
+        if self.reason:
+            status["reason"] = self.reason
+        if self.details is not None:
+            status["details"] = self.details.as_json()
+        return {**status, "code": self.code}
+
+
+def _about(resource: ResourceType, name: str = "", uid: str = "") -> Details:
+    return Details(name=name, group=resource.group, kind=resource.plural, uid=uid)
+
+
+def not_found(resource: ResourceType, name: str) -> StatusError:
+    """404."""
+    return StatusError(
+        404, "NotFound", f'{resource.group_resource} "{name}" not found', _about(resource, name)
+    )
+
+
+def already_exists(resource: ResourceType, name: str) -> StatusError:
+    """409 to a create."""
+    message = f'{resource.group_resource} "{name}" already exists'
+    return StatusError(409, "AlreadyExists", message, _about(resource, name))
+
+
+MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
+
+
+def conflict(resource: ResourceType, name: str, why: str = MODIFIED) -> StatusError:
+    """409: the optimistic lock, or a precondition, did not hold."""
+    message = f'Operation cannot be fulfilled on {resource.group_resource} "{name}": {why}'
+    return StatusError(409, "Conflict", message, _about(resource, name))
+
+
+def apply_conflict(causes: Sequence[Cause]) -> StatusError:
+    """409: other field managers own what an apply wants to set (Server-Side Apply, Conflicts)."""
+    lines = [f"{cause.message}: {cause.field}" for cause in causes]
+    head = f"Apply failed with {len(causes)} conflict{'s' if len(causes) > 1 else ''}: "
+    return StatusError(409, "Conflict", head + _grouped(causes, lines), Details(causes=tuple(causes)))
+
+
+def _grouped(causes: Sequence[Cause], lines: list[str]) -> str:
+    if len(causes) == 1:
+        return lines[0]
+    by_manager: dict[str, list[str]] = {}
+    for cause in causes:
+        by_manager.setdefault(cause.message.replace("conflict with", "conflicts with"), []).append(
+            cause.field
+        )
+    return "\n".join(
+        f"{manager}:\n" + "\n".join(f"- {path}" for path in paths) for manager, paths in by_manager.items()
+    )
+
+
+def invalid(resource: ResourceType, name: str, causes: Sequence[Cause]) -> StatusError:
+    """422 with one cause for each bad field."""
+    each = [f"{cause.field}: {cause.message}" for cause in causes]
+    told = each[0] if len(each) == 1 else f"[{', '.join(each)}]"
+    details = Details(name=name, group=resource.group, kind=resource.kind, causes=tuple(causes))
+    return StatusError(422, "Invalid", f'{resource.group_kind} "{name}" is invalid: {told}', details)
+
+
+def bad_request(message: str) -> StatusError:
+    """400."""
+    return StatusError(400, "BadRequest", message)
+
+
+def expired(message: str, continue_token: str = "") -> StatusError:
+    """410: the wanted version was compacted; a list can go on, inconsistently, from the token."""
+    metadata = {"continue": continue_token} if continue_token else {}
+    return StatusError(410, "Expired", message, metadata=metadata)
+
+
+def too_large_resource_version(wanted: int, present: int) -> StatusError:
+    """504: the client has seen a later version than this server holds."""
+    cause = Cause("ResourceVersionTooLarge", "Too large resource version")
+    message = f"Too large resource version: {wanted}, current: {present}"
+    details = Details(causes=(cause,), retry_after=1)
+    return StatusError(504, "Timeout", message, details, headers={"Retry-After": "1"})
+
+
+def unsupported_media_type(accepted: Sequence[str]) -> StatusError:
+    """415."""
+    message = "the body of the request was in an unknown format - accepted media types include: "
+    return StatusError(415, "UnsupportedMediaType", message + ", ".join(accepted))
+
+
+def not_acceptable(accepted: Sequence[str]) -> StatusError:
+    """406."""
+    message = "only the following media types are accepted: " + ", ".join(accepted)
+    return StatusError(406, "NotAcceptable", message)
+
+
+def method_not_allowed() -> StatusError:
+    """405."""
+    message = "the server does not allow this method on the requested resource"
+    return StatusError(405, "MethodNotAllowed", message, Details())
+
+
+def unauthorized() -> StatusError:
+    """401: a token nobody issued."""
+    return StatusError(401, "Unauthorized", "Unauthorized")
+
+
+def forbidden(resource: ResourceType, name: str, why: str, causes: Sequence[Cause] = ()) -> StatusError:
+    """403 about one resource or object."""
+    named = f'{resource.group_resource} "{name}"' if name else resource.group_resource
+    details = Details(name=name, group=resource.group, kind=resource.plural, causes=tuple(causes))
+    return StatusError(403, "Forbidden", f"{named} is forbidden: {why}", details)
+
+
+def forbidden_path(path: str, verb: str) -> StatusError:
+    """403 for a path that is no resource, asked without a token."""
+    message = f'forbidden: User "system:anonymous" cannot {verb} path "{path}"'
+    return StatusError(403, "Forbidden", message, Details())
+
+
+def namespace_terminating(resource: ResourceType, name: str, namespace: str) -> StatusError:
+    """403 to a create in a namespace that is being deleted."""
+    cause = Cause("NamespaceTerminating", f"namespace {namespace} is being terminated", "metadata.namespace")
+    why = f"unable to create new content in namespace {namespace} because it is being terminated"
+    return forbidden(resource, name, why, (cause,))
+
+
+def internal(message: str) -> StatusError:
+    """500 without a fault of ours: how Kubernetes answers a few bad applies."""
+    return StatusError(500, "", message)
