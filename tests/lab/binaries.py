@@ -1,0 +1,180 @@
+"""The real Kubernetes programs the tests run against, built once from pinned Go modules into the cache.
+
+A build is keyed by its go.mod, go.sum and flags, so a fresh clone finds what an earlier one built, even on a
+machine without Go. `python -m tests.lab.binaries` builds what is missing. Starting the programs belongs to
+control_planes.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+KUBERNETES_MINOR = "34"
+KUBERNETES = f"1.{KUBERNETES_MINOR}.4"
+
+_MODULES = Path(__file__).parent / "gomod"
+_VERSION_PACKAGE = "k8s.io/component-base/version"
+# Clients compare the server's version, and a Go build outside the release scripts leaves it at v0.0.0.
+_KUBERNETES_VERSION = {
+    "gitVersion": f"v{KUBERNETES}",
+    "gitMajor": "1",
+    "gitMinor": KUBERNETES_MINOR,
+    "gitTreeState": "archive",
+    "gitCommit": "0" * 40,
+    "buildDate": "2026-01-01T00:00:00Z",
+}
+
+
+class MissingBinaryError(Exception):
+    """A program is not in the cache, or cannot be built; the message is one line that says what to do."""
+
+
+@dataclass(frozen=True)
+class GoModule:
+    """A folder with go.mod and go.sum, linker flags, and the programs (name -> main package) it builds."""
+
+    folder: Path
+    ldflags: str
+    programs: dict[str, str]
+
+    def digest(self) -> str:
+        """Names the build: the same digest means the same bytes (the Go version apart)."""
+        hashed = hashlib.sha256()
+        for part in ((self.folder / "go.mod").read_bytes(), (self.folder / "go.sum").read_bytes()):
+            hashed.update(part)
+        hashed.update("\0".join((self.ldflags, *_BUILD_FLAGS, platform.machine())).encode())
+        return hashed.hexdigest()[:16]
+
+    def cache(self) -> Path:
+        """The folder of this build; it need not exist."""
+        root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        return root / "mcs-lab" / self.digest()
+
+    def program(self, name: str) -> Path:
+        """Where the program is, once it is built."""
+        return self.cache() / "bin" / name
+
+
+_REPORT_EVERY_SECONDS = 20
+_BUILD_FLAGS = ("-mod=readonly", "-trimpath")
+
+ETCD = GoModule(_MODULES / "etcd", "-s -w", {"etcd": "go.etcd.io/etcd/server/v3"})
+KUBE = GoModule(
+    _MODULES / "kube",
+    " ".join(
+        ("-s -w", *(f"-X {_VERSION_PACKAGE}.{name}={value}" for name, value in _KUBERNETES_VERSION.items()))
+    ),
+    {name: f"k8s.io/kubernetes/cmd/{name}" for name in ("kube-apiserver", "kubectl")},
+)
+MODULES = (ETCD, KUBE)
+
+
+def built(name: str) -> Path:
+    """The program of this name from the cache.
+
+    Raises MissingBinaryError where no earlier run built it, KeyError for a name the lab does not know.
+    """
+    path = _module_of(name).program(name)
+    if not path.is_file():
+        raise MissingBinaryError(
+            f"{name} is not built yet: run `make test-real` or `python -m tests.lab.binaries` (needs Go)"
+        )
+    return path
+
+
+def build(name: str, report: Callable[[str], None]) -> Path:
+    """The program of this name, built first where the cache lacks it; `report` receives one line per step.
+
+    Two builders on one machine take turns, and a program appears in the cache only when it is whole.
+    Raises MissingBinaryError where Go is absent or the build fails.
+    """
+    module = _module_of(name)
+    target = module.program(name)
+    if target.is_file():
+        return target
+    go = shutil.which("go")
+    if go is None:
+        raise MissingBinaryError(
+            f"{name} is not built yet and there is no Go to build it: install Go 1.26 or newer"
+        )
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with _locked(module.cache() / "lock", report):
+        if not target.is_file():
+            _compile(go, module, name, target, report)
+    return target
+
+
+def _module_of(name: str) -> GoModule:
+    return {program: module for module in MODULES for program in module.programs}[name]
+
+
+@contextmanager
+def _locked(path: Path, report: Callable[[str], None]) -> Iterator[None]:
+    with path.open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            report(f"waiting for another build in {path.parent}")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _compile(go: str, module: GoModule, name: str, target: Path, report: Callable[[str], None]) -> None:
+    report(f"building {name} (minutes with an empty Go build cache, seconds with a warm one)")
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
+        output = Path(scratch) / name
+        command = [
+            go,
+            "build",
+            *_BUILD_FLAGS,
+            "-ldflags",
+            module.ldflags,
+            "-o",
+            str(output),
+            module.programs[name],
+        ]
+        log = Path(scratch) / "log"
+        with (
+            log.open("wb") as stderr,
+            subprocess.Popen(command, cwd=module.folder, stderr=stderr) as compiler,
+        ):
+            while True:
+                with suppress(subprocess.TimeoutExpired):
+                    compiler.wait(timeout=_REPORT_EVERY_SECONDS)
+                    break
+                report(f"still building {name}, {time.monotonic() - started:.0f} s")
+        if compiler.returncode != 0:
+            said = log.read_text(errors="replace").strip()
+            sys.stderr.write(said + "\n")
+            raise MissingBinaryError(f"building {name} failed: {(said or 'no output').splitlines()[-1]}")
+        output.rename(target)
+    report(f"built {name} in {time.monotonic() - started:.0f} s: {target}")
+
+
+def main() -> int:
+    """Build every program the lab knows; 1 with one line on standard error where that is impossible."""
+    try:
+        for module in MODULES:
+            for name in module.programs:
+                print(f"lab: {build(name, lambda line: print('lab:', line, flush=True))}", flush=True)
+    except MissingBinaryError as missing:
+        print(f"lab: {missing}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
