@@ -1,8 +1,8 @@
 """The memory of one sandbox cluster: objects by resource, one growing revision, and the log of changes.
 
-It plays the part of etcd: it knows nothing of validation, admission or HTTP (see `api` and `server`). Everything
-is synchronous, so that a request is carried out as a whole or not at all. Objects are shared, not copied: nobody
-edits what was handed out or in.
+It plays the part of etcd: it knows nothing of validation, admission or HTTP (see `api` and `server`).
+Everything is synchronous, so that a request is carried out as a whole or not at all. Objects are shared, not
+copied: nobody edits what was handed out or in.
 """
 
 from collections import deque
