@@ -1,0 +1,1 @@
+"""Placement, division of replicas, overrides and propagation of federated objects. Pure."""

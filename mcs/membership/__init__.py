@@ -1,0 +1,1 @@
+"""Who is in the clusterset, and since when somebody is missing. Pure."""

@@ -1,0 +1,60 @@
+"""The kinds we work with: how each is named on the API server, and the struct it decodes into."""
+
+from typing import Generic, TypeVar
+
+from msgspec import Struct
+
+from mcs.model.meta import KubernetesObject
+from mcs.model.multicluster import ServiceExport, ServiceImport
+from mcs.model.services import Namespace, Service
+from mcs.model.slices import EndpointSlice
+
+T_co = TypeVar("T_co", bound=KubernetesObject, covariant=True)
+
+
+class Resource(Struct, Generic[T_co], frozen=True, kw_only=True):
+    """Group, version, plural and kind of a resource, and the type its objects decode into."""
+
+    group: str
+    version: str
+    plural: str
+    kind: str
+    type: type[T_co]
+    namespaced: bool = True
+
+    @property
+    def api_version(self) -> str:
+        """apiVersion as objects write it: "v1" for the core group, else "group/version"."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
+        """URL path of the collection, of one object, or of its subresource."""
+        root = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
+        scope = f"/namespaces/{namespace}" if namespace and self.namespaced else ""
+        return "/".join(part for part in (f"{root}{scope}", self.plural, name, subresource) if part)
+
+    def __str__(self) -> str:
+        return self.plural
+
+
+NAMESPACES = Resource(
+    group="", version="v1", plural="namespaces", kind="Namespace", type=Namespace, namespaced=False
+)
+SERVICES = Resource(group="", version="v1", plural="services", kind="Service", type=Service)
+ENDPOINT_SLICES = Resource(
+    group="discovery.k8s.io", version="v1", plural="endpointslices", kind="EndpointSlice", type=EndpointSlice
+)
+SERVICE_EXPORTS = Resource(
+    group="multicluster.x-k8s.io",
+    version="v1beta1",
+    plural="serviceexports",
+    kind="ServiceExport",
+    type=ServiceExport,
+)
+SERVICE_IMPORTS = Resource(
+    group="multicluster.x-k8s.io",
+    version="v1beta1",
+    plural="serviceimports",
+    kind="ServiceImport",
+    type=ServiceImport,
+)

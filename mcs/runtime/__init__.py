@@ -1,0 +1,1 @@
+"""What carries decisions: reflectors, caches, work queues, the fleet of clusters, the executor of actions."""

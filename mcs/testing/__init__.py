@@ -1,0 +1,1 @@
+"""What only tests need: virtual time and builders of objects."""

@@ -1,0 +1,1 @@
+"""What operators ask over HTTP: metrics, health and readiness."""
