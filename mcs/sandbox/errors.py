@@ -7,21 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from mcs.sandbox.apply.causes import Cause as Cause
 from mcs.sandbox.resources import ResourceType
-
-
-@dataclass(frozen=True, slots=True)
-class Cause:
-    """One entry of `status.details.causes`: a reason word, a sentence, and the field by its path."""
-
-    reason: str
-    message: str
-    field: str = ""
-
-    def as_json(self) -> dict[str, str]:
-        """The entry as it goes over the wire."""
-        found = {"reason": self.reason, "message": self.message}
-        return {**found, "field": self.field} if self.field else found
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +25,14 @@ class Details:
     def as_json(self) -> dict[str, Any]:
         """Only what is set."""
         found: dict[str, Any] = {"name": self.name, "group": self.group, "kind": self.kind, "uid": self.uid}
-        found["causes"] = [cause.as_json() for cause in self.causes]
+        found["causes"] = [_cause_json(cause) for cause in self.causes]
         found["retryAfterSeconds"] = self.retry_after
         return {key: value for key, value in found.items() if value}
+
+
+def _cause_json(cause: Cause) -> dict[str, str]:
+    found = {"reason": cause.reason, "message": cause.message, "field": cause.field}
+    return {key: value for key, value in found.items() if value}
 
 
 @dataclass(slots=True, eq=False)
@@ -94,24 +86,9 @@ def conflict(resource: ResourceType, name: str, why: str = MODIFIED) -> StatusEr
     return StatusError(409, "Conflict", message, _about(resource, name))
 
 
-def apply_conflict(causes: Sequence[Cause]) -> StatusError:
+def apply_conflict(message: str, causes: Sequence[Cause]) -> StatusError:
     """409: other field managers own what an apply wants to set (Server-Side Apply, Conflicts)."""
-    lines = [f"{cause.message}: {cause.field}" for cause in causes]
-    head = f"Apply failed with {len(causes)} conflict{'s' if len(causes) > 1 else ''}: "
-    return StatusError(409, "Conflict", head + _grouped(causes, lines), Details(causes=tuple(causes)))
-
-
-def _grouped(causes: Sequence[Cause], lines: list[str]) -> str:
-    if len(causes) == 1:
-        return lines[0]
-    by_manager: dict[str, list[str]] = {}
-    for cause in causes:
-        by_manager.setdefault(cause.message.replace("conflict with", "conflicts with"), []).append(
-            cause.field
-        )
-    return "\n".join(
-        f"{manager}:\n" + "\n".join(f"- {path}" for path in paths) for manager, paths in by_manager.items()
-    )
+    return StatusError(409, "Conflict", message, Details(causes=tuple(causes)))
 
 
 def invalid(resource: ResourceType, name: str, causes: Sequence[Cause]) -> StatusError:
@@ -135,7 +112,7 @@ def expired(message: str, continue_token: str = "") -> StatusError:
 
 def too_large_resource_version(wanted: int, present: int) -> StatusError:
     """504: the client has seen a later version than this server holds."""
-    cause = Cause("ResourceVersionTooLarge", "Too large resource version")
+    cause = Cause("ResourceVersionTooLarge", "Too large resource version", "")
     message = f"Too large resource version: {wanted}, current: {present}"
     details = Details(causes=(cause,), retry_after=1)
     return StatusError(504, "Timeout", message, details, headers={"Retry-After": "1"})
@@ -185,5 +162,5 @@ def namespace_terminating(resource: ResourceType, name: str, namespace: str) -> 
 
 
 def internal(message: str) -> StatusError:
-    """500 without a fault of ours: how Kubernetes answers a few bad applies."""
+    """500, which Kubernetes answers to an apply with an unknown field and without a reason."""
     return StatusError(500, "", message)

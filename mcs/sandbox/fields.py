@@ -1,0 +1,104 @@
+"""Decoding: which fields of a body are kept, defaulted and complained about, whatever the kind.
+
+Source: Kubernetes API concepts, "Field validation" (strict, warn, ignore), "Field pruning". Shapes of
+built-in kinds come from `apply.schemas`; those of custom kinds from their CRD.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+from enum import StrEnum
+from typing import Any
+
+from mcs.sandbox import openapi_schema
+from mcs.sandbox.apply import defaults, schemas, validation
+from mcs.sandbox.errors import Cause, StatusError, bad_request
+from mcs.sandbox.resources import ResourceType
+from mcs.sandbox.store import Object
+
+
+class FieldValidation(StrEnum):
+    """What becomes of unknown fields besides being dropped."""
+
+    IGNORE = "Ignore"
+    WARN = "Warn"
+    STRICT = "Strict"
+
+
+Warn = Callable[[str], None]
+Refuse = Callable[[str], StatusError]
+
+
+def no_warning(message: str) -> None:
+    """For callers that want none."""
+
+
+def openapi_of(resource: ResourceType, version: str) -> openapi_schema.Schema:
+    """The structural schema of a custom resource in one version; empty for built-in kinds."""
+    return resource.schemas.get(version) or {}
+
+
+def schema_for(resource: ResourceType, version: str) -> schemas.Schema | None:
+    """The shape of a kind for merging and field ownership."""
+    if not resource.custom:
+        return schemas.schema_of(resource.group, resource.kind)
+    return schemas.schema_of_crd(openapi_of(resource, version), status="status" in resource.subresources)
+
+
+def cannot_be_handled(resource: ResourceType, version: str) -> Refuse:
+    """How a POST or PUT is refused when its body does not decode."""
+    kind = resource.kind
+    return lambda why: bad_request(f'{kind} in version "{version}" cannot be handled as a {kind}: {why}')
+
+
+def decoded(
+    resource: ResourceType, version: str, obj: Object, how: FieldValidation, warn: Warn, refuse: Refuse
+) -> Object:
+    """The object with defaults and without unknown fields; these are refused or warned about as asked for."""
+    unknown: Sequence[str]
+    if resource.custom:
+        openapi = openapi_of(resource, version)
+        obj, unknown = openapi_schema.pruned(obj, openapi)
+        obj = openapi_schema.with_schema_defaults(obj, openapi)
+    else:
+        schema = schemas.schema_of(resource.group, resource.kind)
+        unknown = schemas.unknown_fields(obj, schema) if schema is not None else ()
+        obj = _without(obj, unknown)
+    tell_unknown(unknown, how, warn, refuse)
+    return obj if resource.custom else defaults.with_defaults(resource.kind, obj)
+
+
+def tell_unknown(unknown: Sequence[str], how: FieldValidation, warn: Warn, refuse: Refuse) -> None:
+    """Refuse, warn or say nothing about unknown fields."""
+    complaints = [f'unknown field "{path}"' for path in unknown]
+    if complaints and how is FieldValidation.STRICT:
+        raise refuse("strict decoding error: " + ", ".join(complaints))
+    if how is FieldValidation.WARN:
+        for complaint in complaints:
+            warn(complaint)
+
+
+def invalid_in(resource: ResourceType, obj: Object, old: Object | None) -> list[Cause]:
+    """What is wrong with the values of an object about to be stored."""
+    if not resource.custom:
+        return list(validation.invalid_fields(resource.kind, obj, old))
+    return openapi_schema.invalid_values(obj, openapi_of(resource, resource.version))
+
+
+_STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
+
+
+def _without(obj: Object, paths: Sequence[str]) -> Object:
+    if not paths:
+        return obj
+    obj = deepcopy(obj)
+    for path in paths:
+        *steps, last = [name or int(number) for name, number in _STEP.findall(path)]
+        at: Any = obj
+        for step in steps:
+            at = at.get(step) if isinstance(at, dict) else at[step]
+            if at is None:
+                break
+        if isinstance(at, dict):
+            at.pop(last, None)
+    return obj

@@ -1,0 +1,72 @@
+"""The four kinds of PATCH by content type, and how a patch that cannot be carried out is refused.
+
+Source: Kubernetes API concepts, "Patches and updates". The merging itself is done in `apply`.
+"""
+
+from enum import StrEnum
+from typing import Any
+
+from mcs.sandbox.apply import merge, strategic
+from mcs.sandbox.apply.schemas import Schema
+from mcs.sandbox.errors import Cause, Details, StatusError, bad_request, internal
+from mcs.sandbox.resources import ResourceType
+from mcs.sandbox.store import Object
+
+
+class PatchType(StrEnum):
+    """Content types of a PATCH."""
+
+    JSON = "application/json-patch+json"
+    MERGE = "application/merge-patch+json"
+    STRATEGIC = "application/strategic-merge-patch+json"
+    APPLY = "application/apply-patch+yaml"
+
+
+def accepted_patches(resource: ResourceType) -> tuple[PatchType, ...]:
+    """What a resource takes: strategic merge is for built-in kinds only."""
+    if resource.custom:
+        return PatchType.JSON, PatchType.MERGE, PatchType.APPLY
+    return PatchType.JSON, PatchType.MERGE, PatchType.STRATEGIC, PatchType.APPLY
+
+
+def rejected_patch(why: str) -> StatusError:
+    """422 for a patch that is well formed but does not fit the object."""
+    cause = Cause("UnexpectedServerResponse", why, "")
+    told = "the server rejected our request due to an error in our request"
+    return StatusError(422, "Invalid", told, Details(causes=(cause,)))
+
+
+def refused_patch(error: merge.PatchError) -> StatusError:
+    """The answer to a patch that `apply` could not carry out."""
+    match error.code:
+        case 400:
+            return bad_request(str(error))
+        case 500:
+            return internal(str(error))
+        case _:
+            return rejected_patch(str(error))
+
+
+def patched(live: Object, patch: Any, kind: PatchType, schema: Schema | None) -> Object:
+    """The object after a JSON, merge or strategic merge patch; raises `StatusError`."""
+    wanted = list if kind is PatchType.JSON else dict
+    if not isinstance(patch, wanted):
+        found, into = (
+            ("object", "jsonpatch.Patch") if wanted is list else ("array", "map[string]interface {}")
+        )
+        raise bad_request(f"json: cannot unmarshal {found} into Go value of type {into}")
+    try:
+        result = _result(live, patch, kind, schema)
+    except merge.PatchError as error:
+        raise refused_patch(error) from error
+    if not isinstance(result, dict) or not isinstance(result.get("metadata"), dict):
+        raise rejected_patch("the patched value is not an object")
+    return result
+
+
+def _result(live: Object, patch: Any, kind: PatchType, schema: Schema | None) -> Any:
+    if kind is PatchType.JSON:
+        return merge.json_patch(live, patch)
+    if kind is PatchType.STRATEGIC and schema is not None:
+        return strategic.strategic_merge(live, patch, schema)
+    return merge.merge_patch(live, patch)

@@ -1,0 +1,154 @@
+"""What each kind's storage does with an object before it is stored: status kept apart, generation counted.
+
+Source: API conventions, "Spec and Status" and "Metadata" (generation); "Create a CustomResourceDefinition",
+Status subresource. Metadata rules shared by all kinds are in `meta`, defaults in `apply.defaults`.
+"""
+
+from mcs.sandbox.resources import CRDS, DEPLOYMENTS, NAMESPACES, PODS, ResourceType
+from mcs.sandbox.store import Object
+
+_CREATE_ON_UPDATE = {"services", "endpoints", "events", "leases.coordination.k8s.io"}
+_NEEDS_VERSION = {
+    "leases.coordination.k8s.io",
+    "customresourcedefinitions.apiextensions.k8s.io",
+}
+_RETURNS_DELETED = {"services", "pods", "serviceaccounts"}
+
+
+def creates_on_update(resource: ResourceType) -> bool:
+    """Whether PUT of a missing name creates it."""
+    return resource.group_resource in _CREATE_ON_UPDATE
+
+
+def updates_need_a_version(resource: ResourceType) -> bool:
+    """Whether an update must name the resourceVersion it is based on."""
+    return resource.custom or resource.group_resource in _NEEDS_VERSION
+
+
+def returns_the_deleted(resource: ResourceType) -> bool:
+    """Whether DELETE answers with the object instead of a Status."""
+    return resource.group_resource in _RETURNS_DELETED
+
+
+def has_status(resource: ResourceType) -> bool:
+    """Whether status is written through its own subresource only."""
+    return "status" in resource.subresources
+
+
+def prepared_for_create(resource: ResourceType, obj: Object) -> Object:
+    """The object as a create may set it: no status, generation 1, a namespace with its finalizer."""
+    if has_status(resource) or resource is CRDS:
+        obj = without_status(obj)
+    match resource.group_resource:
+        case NAMESPACES.group_resource:
+            spec = {**(obj.get("spec") or {}), "finalizers": ["kubernetes"]}
+            obj = {**obj, "spec": spec, "status": {"phase": "Active"}}
+        case "services":
+            obj = {**obj, "status": {"loadBalancer": {}}}
+        case PODS.group_resource:
+            obj = {**obj, "status": {"phase": "Pending", "qosClass": _quality_of_service(obj)}}
+        case "deployments.apps":
+            obj = {**obj, "status": {}}
+        case "replicasets.apps":
+            obj = {**obj, "status": {"replicas": 0}}
+        case "statefulsets.apps":
+            obj = {**obj, "status": {"availableReplicas": 0, "replicas": 0}}
+        case _:
+            pass
+    if resource.has_generation or resource.custom:
+        obj = {**obj, "metadata": {**obj["metadata"], "generation": 1}}
+    return obj
+
+
+def without_status(obj: Object) -> Object:
+    """The object with everything but its status."""
+    return {key: value for key, value in obj.items() if key != "status"}
+
+
+def prepared_for_update(resource: ResourceType, old: Object, new: Object, subresource: str) -> Object:
+    """The new object, with what this endpoint may not change as it was, and the next generation."""
+    match subresource:
+        case "status":
+            return _status_update(resource, old, new)
+        case "finalize":
+            spec = {**old.get("spec", {}), "finalizers": new.get("spec", {}).get("finalizers", [])}
+            return {**old, "metadata": new["metadata"], "spec": spec}
+        case _:
+            pass
+    if has_status(resource):
+        new = without_status(new)
+        if "status" in old:
+            new = {**new, "status": old["status"]}
+    if resource is NAMESPACES:
+        new = {**new, "spec": old.get("spec", {})}
+    if (resource.has_generation or resource.custom) and _counts(resource, old) != _counts(resource, new):
+        generation = old["metadata"].get("generation", 0) + 1
+        new = {**new, "metadata": {**new["metadata"], "generation": generation}}
+    return new
+
+
+def _status_update(resource: ResourceType, old: Object, new: Object) -> Object:
+    status = {"status": new["status"]} if "status" in new else {}
+    kept = without_status(old)
+    if resource.custom:
+        metadata = {**old["metadata"], "resourceVersion": new["metadata"]["resourceVersion"]}
+        if "managedFields" in new["metadata"]:
+            metadata["managedFields"] = new["metadata"]["managedFields"]
+        return {**kept, "metadata": metadata, **status}
+    metadata = dict(new["metadata"])
+    if resource is DEPLOYMENTS:
+        metadata.pop("labels", None)
+        if "labels" in old["metadata"]:
+            metadata["labels"] = old["metadata"]["labels"]
+    return {**kept, "metadata": metadata, **status}
+
+
+def _counts(resource: ResourceType, obj: Object) -> Object:
+    """The part of an object whose change is a new generation."""
+    if resource.custom or resource.kind == "EndpointSlice":
+        apart = {"metadata", "status"} if has_status(resource) else {"metadata"}
+        counted = {key: value for key, value in obj.items() if key not in apart}
+        if resource.kind == "EndpointSlice":
+            counted["labels"] = obj["metadata"].get("labels")
+        return counted
+    counted = {"spec": obj.get("spec")}
+    if resource.group == "apps" and resource is DEPLOYMENTS:
+        counted["annotations"] = obj["metadata"].get("annotations")
+    return counted
+
+
+def _quality_of_service(pod: Object) -> str:
+    """BestEffort, Burstable or Guaranteed (Kubernetes, "Pod Quality of Service Classes")."""
+    resources = [c.get("resources") or {} for c in (pod.get("spec") or {}).get("containers") or []]
+    if not any(r.get("requests") or r.get("limits") for r in resources):
+        return "BestEffort"
+    limits = [r.get("limits") or {} for r in resources]
+    requests = [r.get("requests") or r.get("limits") or {} for r in resources]
+    full = all({"cpu", "memory"} <= lim.keys() for lim in limits)
+    return "Guaranteed" if full and requests == limits else "Burstable"
+
+
+def is_held(obj: Object) -> bool:
+    """Whether finalizers keep an object whose deletion began."""
+    spec = obj.get("spec")
+    in_spec = obj.get("kind") == NAMESPACES.kind and isinstance(spec, dict) and spec.get("finalizers")
+    return bool(obj["metadata"].get("finalizers") or in_spec)
+
+
+def is_finished(obj: Object) -> bool:
+    """Whether an object's deletion began and nothing holds it any more."""
+    metadata = obj["metadata"]
+    deleting = "deletionTimestamp" in metadata and not metadata.get("deletionGracePeriodSeconds")
+    return deleting and not is_held(obj)
+
+
+def means_the_same(old: Object, new: Object) -> bool:
+    """Whether nothing but times of field ownership differs, in which case nothing is stored."""
+    return old == new or _timeless(old) == _timeless(new)
+
+
+def _timeless(obj: Object) -> Object:
+    metadata = dict(obj["metadata"])
+    entries = metadata.pop("managedFields", None) or ()
+    timeless = [{key: value for key, value in entry.items() if key != "time"} for entry in entries]
+    return {**obj, "metadata": metadata, "managed": timeless}
