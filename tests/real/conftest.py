@@ -1,0 +1,110 @@
+"""Fixtures of the tests that need real Kubernetes programs, and the line that says how many of them ran.
+
+The clusters live as long as the test run; tests keep apart by namespaces of their own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from tests.lab.binaries import MissingBinaryError, built
+from tests.lab.control_planes import ControlPlanes
+from tests.lab.kubectl import Kubectl, kubectl_binary
+
+_HERE = Path(__file__).parent
+CRDS = _HERE.parents[1] / "crds"
+CLUSTERS = ("east", "west")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.is_relative_to(_HERE):
+            item.add_marker("real")
+            if item.get_closest_marker("timeout") is None:
+                item.add_marker(pytest.mark.timeout(300))
+            if pytest_asyncio.is_async_test(item):
+                # The servers' processes belong to the loop that started them, so every test shares that loop.
+                item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
+
+
+_collected = pytest.StashKey[int]()
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    session.config.stash[_collected] = sum("real" in item.keywords for item in session.items)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    def tests_that(outcome: str) -> set[str]:
+        reports = terminalreporter.stats.get(outcome, ())
+        return {report.nodeid for report in reports if "real" in getattr(report, "keywords", ())}
+
+    failed = tests_that("failed") | tests_that("error")
+    passed, skipped = tests_that("passed") - failed, tests_that("skipped")
+    terminalreporter.write_line(
+        f"real tier: {config.stash.get(_collected, 0)} collected, {len(passed)} passed, "
+        f"{len(skipped)} skipped, {len(failed)} failed"
+    )
+
+
+def pytest_runtest_setup() -> None:
+    # Skipped here and not in a fixture, so that the report folds all of them into one line.
+    try:
+        for program in ("etcd", "kube-apiserver"):
+            built(program)
+        kubectl_binary()
+    except MissingBinaryError as missing:
+        if os.environ.get("MCS_REQUIRE_REAL") == "1":
+            pytest.exit(f"MCS_REQUIRE_REAL=1, but {missing}", returncode=1)
+        pytest.skip(f"no real Kubernetes programs: {missing}")
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def planes(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ControlPlanes]:
+    """Real control planes `east` and `west`, without CRDs; they end with the test run."""
+    async with ControlPlanes(CLUSTERS, folder=tmp_path_factory.mktemp("planes")) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def kubectl_for(planes: ControlPlanes, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Kubectl]:
+    """kubectl as the administrator of the named cluster."""
+    home = tmp_path_factory.mktemp("home")
+    binary = kubectl_binary()
+    return lambda cluster: Kubectl(binary, planes[cluster].kubeconfig(), home)
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def installed_crds(planes: ControlPlanes, kubectl_for: Callable[[str], Kubectl]) -> None:
+    """Our CRDs, established in both clusters."""
+    await _in_each_cluster(kubectl_for, "apply", "--server-side", "-f", str(CRDS))
+    await _in_each_cluster(
+        kubectl_for, "wait", "--for=condition=Established", "-f", str(CRDS), "--timeout=30s"
+    )
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def namespace(installed_crds: None, kubectl_for: Callable[[str], Kubectl]) -> AsyncIterator[str]:
+    """A namespace of this test alone, in both clusters, emptied afterwards.
+
+    It stays behind, empty: without kube-controller-manager nobody would finish its deletion.
+    """
+    name = f"test-{secrets.token_hex(4)}"
+    await _in_each_cluster(kubectl_for, "create", "namespace", name)
+    yield name
+    kinds = "serviceexports,serviceimports,services,endpointslices,pods,configmaps"
+    await _in_each_cluster(kubectl_for, "delete", kinds, "--all", "--namespace", name, "--wait=false")
+
+
+async def _in_each_cluster(kubectl_for: Callable[[str], Kubectl], *arguments: str) -> None:
+    async with asyncio.TaskGroup() as calls:
+        for cluster in CLUSTERS:
+            calls.create_task(kubectl_for(cluster)(*arguments), name=f"kubectl {arguments[0]} in {cluster}")
