@@ -1,0 +1,49 @@
+# Everything below needs only Python 3.11 or newer and make; test-real and bench also need Go, once.
+PYTHON ?= python3.11
+BIN := .venv/bin
+INSTALLED := .venv/.installed
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help install demo test test-real check check-static bench clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+install: $(INSTALLED) ## Create .venv with the pinned dependencies, unless it is current
+
+# The build tools come first, pinned: an isolated build would fetch whatever versions are newest.
+$(INSTALLED): pyproject.toml constraints.txt
+	@command -v $(PYTHON) > /dev/null || { echo "$(PYTHON) not found; another one: make PYTHON=python3.12"; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(PIP) install --constraint constraints.txt hatchling editables
+	$(PIP) install --constraint constraints.txt --no-build-isolation --editable '.[dev]'
+	@touch $@
+
+demo: $(INSTALLED) ## Start three clusters, the controller and DNS on this machine; Ctrl-C ends them
+	$(BIN)/mcs sandbox
+
+test: $(INSTALLED) ## Run the fast tests: no service, root right or network needed
+	$(BIN)/pytest --ignore=tests/real --ignore=tests/bench
+
+test-real: $(INSTALLED) ## Run the tests against real Kubernetes programs, building those first
+	$(BIN)/python -m tests.lab.binaries
+	MCS_REQUIRE_REAL=1 $(BIN)/pytest tests/real
+
+check: check-static test ## Run every check: format, lint, types, floors, layout, then the fast tests
+
+check-static: $(INSTALLED) ## Run the checks that execute nothing of the product
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/pytest --quiet tests/unit/test_project_layout.py
+
+bench: $(INSTALLED) ## Measure on real API servers; results also go to build/bench/
+	$(BIN)/python -m tests.lab.binaries
+	$(BIN)/python -m tests.bench.run
+
+clean: ## Remove .venv and everything generated here (the cache of built programs stays)
+	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find mcs dns tests -name __pycache__ -type d -prune -exec rm -rf {} +
