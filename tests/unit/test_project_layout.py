@@ -17,7 +17,7 @@ MAX_LINES = 400
 VAGUE_NAMES = {"utils", "util", "helpers", "helper", "common", "misc"}
 # Written apart, so that this file does not contain what it looks for.
 PRIVATE_PLACES = re.compile(
-    r"(?<!\w)(" + "|".join((r"/ro" + r"ot/", r"/wo" + r"rk/", r"/ho" + r"me/[a-z]")) + ")"
+    r"(?<![\w}])(" + "|".join((r"/ro" + r"ot/", r"/wo" + r"rk/", r"/ho" + r"me/[a-z]")) + ")"
 )
 REGISTRIES = re.compile(r"://|--(extra-)?index-url|--find-links|pypi|goproxy|@", re.IGNORECASE)
 CRD_NAMES = {"serviceexports.multicluster.x-k8s.io", "serviceimports.multicluster.x-k8s.io"}
