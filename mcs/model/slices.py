@@ -55,10 +55,10 @@ class EndpointPort(Wire, frozen=True):
     app_protocol: str | None = None
 
 
-class EndpointSlice(KubernetesObject, frozen=True):
+class EndpointSlice(KubernetesObject, frozen=True, kw_only=True):
     """discovery.k8s.io/v1 EndpointSlice. Kubernetes writes null for empty lists, hence None."""
 
-    address_type: AddressType = IPV4
+    address_type: AddressType
     endpoints: tuple[Endpoint, ...] | None = None
     ports: tuple[EndpointPort, ...] | None = None
 
