@@ -1,0 +1,255 @@
+"""Typed requests to one cluster: get, list, watch, server-side apply, create, patch, delete, discovery.
+
+Objects are decoded into the structs of `mcs.model` at this door. Keeping lists and watches going, caches and
+retries are left to `mcs.runtime`.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import AsyncExitStack, contextmanager
+from typing import Any, TypeVar
+
+import msgspec
+
+from mcs.kube.connection import Answer, Connection
+from mcs.kube.decode import Page, WatchEvent, decode_line, decode_object, decode_page, encode_object
+from mcs.kube.errors import ApiError, KubeError, NotFound, ResourceMissing, ServerError
+from mcs.model.meta import KubernetesObject
+from mcs.model.names import FIELD_MANAGER
+from mcs.model.resources import Resource
+
+T = TypeVar("T", bound=KubernetesObject)
+
+RequestHook = Callable[[str, str, int, float], None]
+"""Told of each request: verb, plural of the resource, HTTP status (0: no answer), seconds.
+
+Verbs are those of Kubernetes' authorization, but "apply" for a server-side apply. For a watch the seconds are
+those until it was open.
+"""
+
+WATCH_SECONDS = 290
+"""How long a watch is asked to last. Callers vary it, so that watches of many clusters do not end together."""
+
+MAX_LINE = 16 * 2**20
+"""Bytes of one watch line; etcd keeps objects below 1.5 MiB, so more is no API server's answer."""
+
+APPLY_PATCH = "application/apply-patch+yaml"
+MERGE_PATCH = "application/merge-patch+json"
+
+
+def _ignore(verb: str, resource: str, code: int, seconds: float) -> None:
+    pass
+
+
+class Version(msgspec.Struct, rename="camel"):
+    """version.Info, as far as it is shown."""
+
+    git_version: str = ""
+    major: str = ""
+    minor: str = ""
+
+
+class _ApiResource(msgspec.Struct):
+    name: str
+    kind: str = ""
+
+
+class _ApiResourceList(msgspec.Struct):
+    resources: tuple[_ApiResource, ...] | None = None
+
+
+class Client:
+    """The API of one cluster. Every method may raise any ApiError, or Unreachable."""
+
+    def __init__(self, connection: Connection, on_request: RequestHook = _ignore) -> None:
+        self._connection = connection
+        self._on_request = on_request
+
+    @property
+    def name(self) -> str:
+        """Which cluster this is, for messages."""
+        return self._connection.name
+
+    async def close(self) -> None:
+        """Close the connection."""
+        await self._connection.close()
+
+    async def get(self, resource: Resource[T], namespace: str, name: str) -> T:
+        """The object as it is now. Raises NotFound when there is none."""
+        with self._measured("get", resource.plural) as codes:
+            answer = await self._connection.request("GET", resource.path(namespace, name))
+            codes.append(answer.status)
+        return decode_object(resource.type, answer.body)
+
+    async def list_pages(
+        self, resource: Resource[T], *, label_selector: str = "", field_selector: str = "", limit: int = 500
+    ) -> AsyncGenerator[Page[T], None]:
+        """All objects of all namespaces, consistent, in pages of at most `limit`.
+
+        A watch may start from the `resource_version` of any page when all pages were read. Raises Expired when
+        the history that later pages need was compacted meanwhile.
+        """
+        query = _query(limit=str(limit), labelSelector=label_selector, fieldSelector=field_selector)
+        while True:
+            with self._measured("list", resource.plural) as codes:
+                answer = await self._connection.request("GET", resource.path(), query=query)
+                codes.append(answer.status)
+            page = decode_page(resource.type, answer.body)
+            yield page
+            if not page.continue_token:
+                return
+            query["continue"] = page.continue_token
+
+    async def watch(
+        self,
+        resource: Resource[T],
+        resource_version: str,
+        *,
+        label_selector: str = "",
+        timeout_seconds: int = WATCH_SECONDS,
+    ) -> AsyncGenerator[WatchEvent[T], None]:
+        """What changes after `resource_version`, until the server ends the watch, which is no error.
+
+        Raises the typed error of an ERROR line (Expired above all), WatchSilent when not even a bookmark came
+        for 90 s. Leave it early with `contextlib.aclosing`, or its connection lingers until it is collected.
+        """
+        query = _query(
+            watch="true",
+            resourceVersion=resource_version,
+            allowWatchBookmarks="true",
+            timeoutSeconds=str(timeout_seconds),
+            labelSelector=label_selector,
+        )
+        async with AsyncExitStack() as stack:
+            with self._measured("watch", resource.plural) as codes:
+                content = await stack.enter_async_context(self._connection.stream(resource.path(), query))
+                codes.append(200)
+            pending = b""
+            async for chunk in content.iter_any():
+                *lines, pending = (pending + chunk).split(b"\n")
+                for line in lines:
+                    if line:
+                        yield decode_line(resource.type, line)
+                if len(pending) > MAX_LINE:
+                    raise ServerError(200, "Unreadable", f"a watch line of more than {MAX_LINE} bytes")
+
+    async def apply(self, resource: Resource[T], obj: T, *, subresource: str = "", force: bool = True) -> T:
+        """Server-side apply with our field manager; the object as it then is.
+
+        What an earlier apply of ours set and this one leaves out is removed. With `force` fields of other
+        managers are taken over, else they raise Conflict. With `subresource` only that part is applied.
+        """
+        query = {"fieldManager": FIELD_MANAGER, "force": "true" if force else "false"}
+        body = encode_object(resource.api_version, resource.kind, obj, subresource)
+        path = resource.path(obj.metadata.namespace, obj.metadata.name, subresource)
+        return await self._written("apply", "PATCH", resource, path, query, body, APPLY_PATCH)
+
+    async def create(self, resource: Resource[T], obj: T) -> T:
+        """The object, newly created. Raises AlreadyExists.
+
+        Only for what is never applied: fields of a create belong to another entry of managedFields and would
+        outlive every later apply.
+        """
+        body = encode_object(resource.api_version, resource.kind, obj)
+        path = resource.path(obj.metadata.namespace)
+        query = {"fieldManager": FIELD_MANAGER}
+        return await self._written("create", "POST", resource, path, query, body, "application/json")
+
+    async def patch(
+        self,
+        resource: Resource[T],
+        namespace: str,
+        name: str,
+        changes: dict[str, Any],
+        *,
+        subresource: str = "",
+    ) -> T:
+        """The object after a JSON merge patch (RFC 7386). A resourceVersion in `changes` is a precondition."""
+        body = msgspec.json.encode(changes)
+        path = resource.path(namespace, name, subresource)
+        query = {"fieldManager": FIELD_MANAGER}
+        return await self._written("patch", "PATCH", resource, path, query, body, MERGE_PATCH)
+
+    async def delete(
+        self,
+        resource: Resource[Any],
+        namespace: str,
+        name: str,
+        *,
+        uid: str = "",
+        resource_version: str = "",
+    ) -> None:
+        """Delete one object; that it is gone already is success.
+
+        Raises Conflict when it is no longer the object with this uid and resourceVersion.
+        """
+        preconditions = _query(uid=uid, resourceVersion=resource_version)
+        options: dict[str, Any] = {"propagationPolicy": "Background"}
+        if preconditions:
+            options["preconditions"] = preconditions
+        path = resource.path(namespace, name)
+        with self._measured("delete", resource.plural) as codes:
+            try:
+                answer = await self._connection.request("DELETE", path, body=msgspec.json.encode(options))
+                codes.append(answer.status)
+            except NotFound:
+                codes.append(404)
+
+    async def serves(self, resource: Resource[Any]) -> bool:
+        """True when the server has this resource in this version now."""
+        root = f"/apis/{resource.group}" if resource.group else "/api"
+        try:
+            answer = await self._read(f"{root}/{resource.version}")
+        except (NotFound, ResourceMissing):
+            return False
+        listed = msgspec.json.decode(answer.body, type=_ApiResourceList).resources or ()
+        return any(known.name == resource.plural for known in listed)
+
+    async def version(self) -> Version:
+        """The version of the API server."""
+        return msgspec.json.decode((await self._read("/version")).body, type=Version)
+
+    async def _read(self, path: str) -> Answer:
+        with self._measured("get", path) as codes:
+            answer = await self._connection.request("GET", path)
+            codes.append(answer.status)
+            return answer
+
+    async def _written(
+        self,
+        verb: str,
+        method: str,
+        resource: Resource[T],
+        path: str,
+        query: dict[str, str],
+        body: bytes,
+        content_type: str,
+    ) -> T:
+        with self._measured(verb, resource.plural) as codes:
+            answer = await self._connection.request(
+                method, path, query=query, body=body, content_type=content_type
+            )
+            codes.append(answer.status)
+        return decode_object(resource.type, answer.body)
+
+    @contextmanager
+    def _measured(self, verb: str, resource: str) -> Iterator[list[int]]:
+        """Tells the hook what came of a request: the status that is appended, or that of the error raised."""
+        now = asyncio.get_running_loop().time
+        started = now()
+        codes: list[int] = []
+        try:
+            yield codes
+        except ApiError as error:
+            codes.append(error.code)
+            raise
+        except KubeError:
+            codes.append(0)
+            raise
+        finally:
+            if codes:
+                self._on_request(verb, resource, codes[0], now() - started)
+
+
+def _query(**parameters: str) -> dict[str, str]:
+    return {name: value for name, value in parameters.items() if value}

@@ -1,0 +1,214 @@
+"""One API server: requests with valid credentials, bytes in and bytes out.
+
+What the bytes mean is the client's business; retrying is that of whoever asks, but for one renewal of the
+credentials after a 401.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, NamedTuple
+
+import aiohttp
+import structlog
+from yarl import URL
+
+from mcs.kube.credentials import Source
+from mcs.kube.errors import Unauthorized, error_of
+from mcs.kube.transport import A_WATCH, NETWORK_ERRORS, ONE_REQUEST, Transport, unreachable
+
+if TYPE_CHECKING:
+    from kubernetes_asyncio.client import Configuration
+
+log = structlog.get_logger(__name__)
+
+RETRY_RENEWAL_AFTER = 10.0
+"""Seconds until a failed renewal is tried again while the old credentials are still in use."""
+
+
+class Answer(NamedTuple):
+    """A successful answer, read whole."""
+
+    status: int
+    body: bytes
+
+
+class _Question(NamedTuple):
+    method: str
+    url: URL
+    body: bytes | None
+    content_type: str
+    timeout: aiohttp.ClientTimeout
+
+
+class Connection:
+    """Requests to one API server. Made by `mcs.kube.config`; `name` tells in messages which cluster is meant.
+
+    Close it, or use it as an async context manager: its folder with keys and certificates goes with it.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        configuration: "Configuration",
+        source: Source,
+        *,
+        proxy: str | None = None,
+        folder: "TemporaryDirectory[str] | None" = None,
+    ) -> None:
+        self.name = name
+        self._configuration = configuration
+        self._source = source
+        self._proxy = proxy
+        self._folder = folder
+        self._lock = asyncio.Lock()
+        self._generation = 0
+        self._due = 0.0
+        self._authorization: str | None = None
+        self._tls: tuple[object, ...] = ()
+        self._transport: Transport | None = None
+        self._retired: list[Transport] = []
+
+    async def __aenter__(self) -> "Connection":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close every connection, also under requests that still wait, and delete the private files."""
+        transports = [*self._retired, *([self._transport] if self._transport else [])]
+        self._transport, self._retired = None, []
+        for transport in transports:
+            await transport.session.close()
+        if self._folder is not None:
+            self._folder.cleanup()
+            self._folder = None
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        content_type: str = "application/json",
+    ) -> Answer:
+        """One request and its whole answer, within 30 s.
+
+        Raises the ApiError that the answer stands for, or Unreachable.
+        """
+        question = _Question(method, self._url(path, query), body, content_type, ONE_REQUEST)
+        async with self._asked(question) as response:
+            return Answer(response.status, await response.read())
+
+    @asynccontextmanager
+    async def stream(self, path: str, query: Mapping[str, str]) -> AsyncIterator[aiohttp.StreamReader]:
+        """A successful answer to a GET, read as it arrives; silence of 90 s ends it with WatchSilent."""
+        async with self._asked(_Question("GET", self._url(path, query), None, "", A_WATCH)) as response:
+            yield response.content
+
+    def _url(self, path: str, query: Mapping[str, str] | None) -> URL:
+        url = URL(f"{self._configuration.host}{path}")
+        return url.with_query(query) if query else url
+
+    @asynccontextmanager
+    async def _asked(self, question: _Question) -> AsyncIterator[aiohttp.ClientResponse]:
+        try:
+            transport, response = await self._accepted(question)
+            try:
+                yield response
+            finally:
+                # A body that was not read to its end closes the connection, else it goes back to the pool.
+                response.release()
+                await transport.leave()
+        except NETWORK_ERRORS as error:
+            raise unreachable(self.name, error, question.timeout) from error
+
+    async def _accepted(self, question: _Question) -> tuple[Transport, aiohttp.ClientResponse]:
+        generation = await self._renew()
+        used = self._authorization, self._tls
+        try:
+            return await self._send(question)
+        except Unauthorized:
+            await self._renew(refused=generation)
+            if used == (self._authorization, self._tls):
+                raise
+        return await self._send(question)
+
+    async def _send(self, question: _Question) -> tuple[Transport, aiohttp.ClientResponse]:
+        transport = self._transport
+        if transport is None:
+            raise RuntimeError(f"connection to {self.name} is closed")
+        headers = {"Accept": "application/json", "User-Agent": "mcs-controller"}
+        if self._authorization:
+            headers["Authorization"] = self._authorization
+        if question.body is not None:
+            headers["Content-Type"] = question.content_type
+        transport.enter()
+        try:
+            response = await transport.session.request(
+                question.method,
+                question.url,
+                headers=headers,
+                data=question.body,
+                timeout=question.timeout,
+                allow_redirects=False,
+                proxy=self._proxy,
+                server_hostname=self._configuration.tls_server_name,
+            )
+            try:
+                if response.status >= 300:
+                    raise error_of(response.status, response.headers, await response.read())
+            except BaseException:
+                response.release()
+                raise
+        except BaseException:
+            await transport.leave()
+            raise
+        return transport, response
+
+    async def _renew(self, refused: int | None = None) -> int:
+        """Load the credentials if they are due, or if those of generation `refused` still are the newest.
+
+        Returns the generation now in use; concurrent callers share one load.
+        """
+        now = asyncio.get_running_loop().time
+        if refused is None and self._generation and now() < self._due:
+            return self._generation
+        async with self._lock:
+            if self._generation and (now() < self._due if refused is None else refused != self._generation):
+                return self._generation
+            try:
+                holds_for = await self._source(self._configuration)
+            except Unauthorized as error:
+                if not self._generation or refused is not None:
+                    raise
+                # The old credentials may hold for a while; when they do not, the server says so.
+                log.warning("credentials not renewed", cluster=self.name, error=str(error))
+                self._due = now() + RETRY_RENEWAL_AFTER
+                return self._generation
+            token = await self._configuration.get_api_key_with_prefix("BearerToken")
+            self._authorization = token.strip() if token else None
+            await self._use_certificates()
+            self._due = now() + holds_for
+            self._generation += 1
+            return self._generation
+
+    async def _use_certificates(self) -> None:
+        tls = _certificates(self._configuration)
+        if self._transport is not None and tls == self._tls:
+            return
+        new = Transport(self._configuration)
+        old, self._transport, self._tls = self._transport, new, tls
+        if old is not None:
+            self._retired = [transport for transport in (*self._retired, old) if not transport.session.closed]
+            await old.retire()
+
+
+def _certificates(configuration: "Configuration") -> tuple[object, ...]:
+    """Equal for equal certificate files: their paths and when they were written."""
+    files = configuration.ssl_ca_cert, configuration.cert_file, configuration.key_file
+    return tuple((file, Path(file).stat().st_mtime_ns) if file else None for file in files)

@@ -1,0 +1,195 @@
+"""From bytes of the API server to typed values: list pages and watch lines.
+
+Both are decoded in two steps, envelope first and each object by itself, so that one object that cannot be
+decoded is reported as a value and spoils nothing else. Reading the network is left to the client.
+"""
+
+from functools import cache
+from typing import Any, Generic, TypeVar
+
+import msgspec
+from msgspec import Raw, Struct, field
+
+from mcs.kube.errors import ServerError, error_of
+from mcs.model.meta import KubernetesObject
+
+T = TypeVar("T", bound=KubernetesObject)
+T_co = TypeVar("T_co", bound=KubernetesObject, covariant=True)
+
+
+class Malformed(Struct, frozen=True):
+    """An object that does not decode into its type; namespace and name are empty if even they are unreadable."""
+
+    namespace: str
+    name: str
+    error: str
+    resource_version: str
+
+
+class Page(Struct, Generic[T_co], frozen=True):
+    """One page of a list. `resource_version` is that of the whole list, the same on each of its pages."""
+
+    items: tuple[T_co, ...]
+    resource_version: str
+    malformed: tuple[Malformed, ...] = ()
+    continue_token: str = ""
+
+
+class Stored(Struct, Generic[T_co], frozen=True):
+    """The object now has this state (ADDED or MODIFIED)."""
+
+    object: T_co
+
+
+class Deleted(Struct, frozen=True):
+    """The object is gone (DELETED). Needs no more than metadata, so it is never malformed for its spec."""
+
+    namespace: str
+    name: str
+    resource_version: str
+
+
+class Bookmark(Struct, frozen=True):
+    """Nothing changed, but the watch has reached this version (BOOKMARK)."""
+
+    resource_version: str
+
+
+WatchEvent = Stored[T_co] | Deleted | Bookmark | Malformed
+"""One line of a watch. ERROR lines are no events: they are raised as typed errors."""
+
+
+class _ListMeta(Struct, rename="camel"):
+    resource_version: str = ""
+    continue_token: str = field(name="continue", default="")
+
+
+class _List(Struct):
+    metadata: _ListMeta
+    items: list[Raw] | None = None
+
+
+class _Line(Struct):
+    type: str
+    object: Raw
+
+
+class _Identity(Struct, rename="camel"):
+    namespace: str = ""
+    name: str = ""
+    resource_version: str = ""
+
+
+class _Identified(Struct):
+    metadata: _Identity
+
+
+_LIST = msgspec.json.Decoder(_List)
+_LINE = msgspec.json.Decoder(_Line)
+_IDENTIFIED = msgspec.json.Decoder(_Identified)
+
+
+@cache
+def decoder_of(type_: type[T]) -> msgspec.json.Decoder[T]:
+    """The one decoder of a type; building it is the expensive part."""
+    return msgspec.json.Decoder(type_)
+
+
+def decode_object(type_: type[T], body: bytes) -> T:
+    """The object in `body`. Raises ServerError when it does not decode: there is nothing to go on with."""
+    try:
+        decoded: T = decoder_of(type_).decode(body)
+    except msgspec.MsgspecError as error:
+        raise _unreadable(f"{type_.__name__}: {error}") from error
+    return decoded
+
+
+def decode_page(type_: type[T], body: bytes) -> Page[T]:
+    """A page of a list. Raises ServerError when the body is no list at all."""
+    try:
+        page = _LIST.decode(body)
+    except msgspec.MsgspecError as error:
+        raise _unreadable(f"list of {type_.__name__}: {error}") from error
+    decode = decoder_of(type_).decode
+    items: list[T] = []
+    malformed: list[Malformed] = []
+    for raw in page.items or ():
+        try:
+            items.append(decode(raw))
+        except msgspec.MsgspecError as error:
+            malformed.append(_malformed(raw, error))
+    metadata = page.metadata
+    return Page(tuple(items), metadata.resource_version, tuple(malformed), metadata.continue_token)
+
+
+def decode_line(type_: type[T], line: bytes) -> Stored[T] | Deleted | Bookmark | Malformed:
+    """The event in one line of a watch.
+
+    Raises the typed error of an ERROR line, and ServerError when the line is no watch event.
+    """
+    try:
+        event = _LINE.decode(line)
+    except msgspec.MsgspecError as error:
+        raise _unreadable(f"watch of {type_.__name__}: {error}") from error
+    match event.type:
+        case "ADDED" | "MODIFIED":
+            try:
+                return Stored(decoder_of(type_).decode(event.object))
+            except msgspec.MsgspecError as error:
+                return _malformed(event.object, error)
+        case "DELETED":
+            try:
+                gone = _IDENTIFIED.decode(event.object).metadata
+            except msgspec.MsgspecError as error:
+                return _malformed(event.object, error)
+            return Deleted(gone.namespace, gone.name, gone.resource_version)
+        case "BOOKMARK":
+            try:
+                return Bookmark(_IDENTIFIED.decode(event.object).metadata.resource_version)
+            except msgspec.MsgspecError as error:
+                return _malformed(event.object, error)
+        case "ERROR":
+            raise error_of(500, {}, event.object)
+        case _:
+            raise _unreadable(f"watch of {type_.__name__}: unknown event type {event.type!r}")
+
+
+def _malformed(raw: Raw, error: Exception) -> Malformed:
+    try:
+        known = _IDENTIFIED.decode(raw).metadata
+    except msgspec.MsgspecError:
+        known = _Identity()
+    return Malformed(known.namespace, known.name, str(error), known.resource_version)
+
+
+def _unreadable(message: str) -> ServerError:
+    return ServerError(200, "Unreadable", message)
+
+
+def encode_object(api_version: str, kind: str, obj: KubernetesObject, subresource: str = "") -> bytes:
+    """The body of a write: apiVersion, kind and the fields of `obj` that differ from their defaults.
+
+    What the server assigns (uid, resourceVersion, generation, times) is left out: sent with an apply it would
+    turn it into a precondition. For a subresource only name, namespace and the field of that name are written.
+    """
+    metadata = _sent_metadata(obj, with_labels=not subresource)
+    head = b'{"apiVersion":"%s","kind":"%s"' % (api_version.encode(), kind.encode())
+    if subresource:
+        part: Any = getattr(obj, subresource)
+        encode = msgspec.json.encode
+        return b'%s,"metadata":%s,"%s":%s}' % (head, encode(metadata), subresource.encode(), encode(part))
+    fields = msgspec.json.encode(msgspec.structs.replace(obj, metadata=metadata))
+    return b"%s,%s" % (head, fields[1:]) if fields != b"{}" else head + b"}"
+
+
+def _sent_metadata(obj: KubernetesObject, *, with_labels: bool) -> Any:
+    metadata = obj.metadata
+    if not with_labels:
+        return type(metadata)(name=metadata.name, namespace=metadata.namespace)
+    return type(metadata)(
+        name=metadata.name,
+        namespace=metadata.namespace,
+        labels=metadata.labels,
+        annotations=metadata.annotations,
+        finalizers=metadata.finalizers,
+    )

@@ -1,0 +1,183 @@
+"""What can go wrong between us and an API server, as types; what to do about each is decided above.
+
+Source of the distinctions: metav1.Status, its `reason` and the reasons of its `details.causes`
+(k8s.io/apimachinery/pkg/apis/meta/v1).
+"""
+
+# ruff: noqa: N818 (the names are those of Kubernetes' reasons)
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+CAUSE_TOO_LARGE = "ResourceVersionTooLarge"
+CAUSE_NAMESPACE_TERMINATING = "NamespaceTerminating"
+
+
+class KubeError(Exception):
+    """Base of everything that `mcs.kube` raises on purpose."""
+
+
+class ConfigError(KubeError):
+    """The user's configuration cannot be used. The message names file and context and says what to do."""
+
+    def __init__(self, problem: str, *, file: Path | None = None, context: str | None = None) -> None:
+        where = ", ".join(
+            part
+            for part in (f"file {file}" if file else "", f"context {context!r}" if context else "")
+            if part
+        )
+        super().__init__(f"{where}: {problem}" if where else problem)
+
+
+class Unreachable(KubeError):
+    """No answer: network, TLS or a timeout; the message says which."""
+
+
+class WatchSilent(Unreachable):
+    """A watch brought not even a bookmark within its read timeout: the server is gone or went back in time."""
+
+
+class ApiError(KubeError):
+    """The API server refused; `code` is the HTTP status and the rest is read from its Status.
+
+    `retry_after` is in seconds, None when the server named none; `causes` are (reason, field, message).
+    """
+
+    def __init__(
+        self,
+        code: int,
+        reason: str = "",
+        message: str = "",
+        retry_after: float | None = None,
+        causes: tuple[tuple[str, str, str], ...] = (),
+    ) -> None:
+        super().__init__(f"{code} {reason}: {message}" if reason else f"{code}: {message}")
+        self.code = code
+        self.reason = reason
+        self.message = message
+        self.retry_after = retry_after
+        self.causes = causes
+
+
+class NotFound(ApiError):
+    """The object, or the namespace it should live in, does not exist (a 404 that is a Status)."""
+
+
+class ResourceMissing(ApiError):
+    """The server does not serve this resource: its CRD is missing (a 404 that is no Status)."""
+
+
+class Conflict(ApiError):
+    """Our picture was old, or another manager owns a field (409)."""
+
+
+class AlreadyExists(ApiError):
+    """An object of this name exists (409 of a create)."""
+
+
+class Expired(ApiError):
+    """The resourceVersion or continue token is older than the history that is kept (410)."""
+
+
+class ResourceVersionTooLarge(ApiError):
+    """The server has not reached this resourceVersion (504 Timeout with that cause)."""
+
+
+class Unauthorized(ApiError):
+    """The credentials are not accepted, or no credentials could be had (401)."""
+
+
+class Forbidden(ApiError):
+    """The credentials do not allow this (403)."""
+
+
+class NamespaceTerminating(Forbidden):
+    """Nothing can be created in a namespace that is being deleted (403 with that cause)."""
+
+
+class Invalid(ApiError):
+    """The object or the request is not valid (422, 400)."""
+
+
+class TooManyRequests(ApiError):
+    """The server asks for patience (429)."""
+
+
+class ServerError(ApiError):
+    """The server failed (5xx), or its answer cannot be read."""
+
+
+class _Cause(msgspec.Struct):
+    reason: str = ""
+    field: str = ""
+    message: str = ""
+
+
+class _Details(msgspec.Struct, rename="camel"):
+    causes: tuple[_Cause, ...] | None = None
+    retry_after_seconds: float = 0
+
+
+class _Status(msgspec.Struct):
+    kind: str = ""
+    code: int = 0
+    reason: str = ""
+    message: str = ""
+    details: _Details | None = None
+
+
+_STATUS = msgspec.json.Decoder(_Status)
+
+
+def error_of(status: int, headers: Mapping[str, str], body: bytes | memoryview | msgspec.Raw) -> ApiError:
+    """The error that an answer with this HTTP status, these headers and this body stands for.
+
+    An ERROR line of a watch is such an answer too: its object is the body, its code goes before `status`.
+    """
+    try:
+        parsed = _STATUS.decode(body)
+    except msgspec.MsgspecError:
+        parsed = _Status()
+    is_status = parsed.kind == "Status"
+    if not is_status:
+        text = bytes(body[:500] if not isinstance(body, msgspec.Raw) else body).decode("utf-8", "replace")[
+            :500
+        ]
+        parsed = _Status(message=text.strip() or "no body")
+    details = parsed.details or _Details()
+    causes = tuple((cause.reason, cause.field, cause.message) for cause in details.causes or ())
+    code = parsed.code or status
+    error = _type_of(code, parsed.reason, {cause[0] for cause in causes}, is_status)
+    retry_after = _seconds(headers.get("Retry-After", "")) or details.retry_after_seconds or None
+    return error(code, parsed.reason, parsed.message, retry_after, causes)
+
+
+def _type_of(code: int, reason: str, causes: set[str], is_status: bool) -> type[ApiError]:
+    match code:
+        case 404:
+            return NotFound if is_status else ResourceMissing
+        case 409:
+            return AlreadyExists if reason == "AlreadyExists" else Conflict
+        case 403:
+            return NamespaceTerminating if CAUSE_NAMESPACE_TERMINATING in causes else Forbidden
+        case 504 if CAUSE_TOO_LARGE in causes:
+            return ResourceVersionTooLarge
+        case _ if code >= 500:
+            return ServerError
+        case _:
+            return _BY_CODE.get(code, ApiError)
+
+
+_BY_CODE: dict[int, type[ApiError]] = {
+    400: Invalid,
+    401: Unauthorized,
+    410: Expired,
+    422: Invalid,
+    429: TooManyRequests,
+}
+
+
+def _seconds(text: str) -> float | None:
+    return float(text) if text.isascii() and text.isdigit() else None
