@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 import re
 import tomllib
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import hatchling.build
 import pytest
 import yaml
 
@@ -43,9 +45,11 @@ def test_no_python_file_is_longer_than_a_reader_can_hold() -> None:
 
 
 def test_every_module_says_what_it_is_for() -> None:
-    assert (
-        named([path for path in python_files() if not ast.get_docstring(ast.parse(path.read_text()))]) == []
-    )
+    assert named([path for path in python_files() if not docstring(path)]) == []
+
+
+def docstring(path: Path) -> str | None:
+    return ast.get_docstring(ast.parse(path.read_text(), filename=str(path)))
 
 
 def test_no_module_has_a_name_that_says_nothing() -> None:
@@ -101,11 +105,21 @@ def distribution(requirement: str) -> str:
     return re.sub(r"[-_.]+", "-", name[0]).lower()
 
 
-def test_the_crds_of_record_are_there_and_go_into_the_wheel() -> None:
+def test_the_crds_of_record_are_named_after_their_files() -> None:
     assert CRDS.keys() >= CRD_NAMES
     assert [name for name in CRDS if crd(name)["metadata"]["name"] != name] == []
-    wheel = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
-    assert wheel["force-include"] == {"crds": "mcs/crds"}
+
+
+def test_the_wheel_holds_both_packages_and_the_crds_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    wheel = zipfile.ZipFile(tmp_path / hatchling.build.build_wheel(str(tmp_path)))
+    files = [name for name in wheel.namelist() if ".dist-info/" not in name]
+    assert {name.split("/", maxsplit=1)[0] for name in files} == {"mcs", "mcs_dns"}
+    assert {"mcs/py.typed", "mcs_dns/py.typed", "mcs/cli/__init__.py"} <= set(files)
+    for name, path in CRDS.items():
+        assert wheel.read(f"mcs/crds/{name}.yaml") == path.read_bytes()
 
 
 @pytest.mark.parametrize("name", sorted(CRD_NAMES))
