@@ -28,8 +28,8 @@ from mcs.sandbox.apply.fields import (
 from mcs.sandbox.apply.last_applied import fields_last_applied, with_last_applied
 from mcs.sandbox.apply.merge import PatchError
 from mcs.sandbox.apply.schemas import FieldPath, Object, Schema
+from mcs.sandbox.apply.stored import zero_object
 from mcs.sandbox.apply.typed_merge import merged, without_fields
-from mcs.sandbox.apply.zero import zero_object
 
 NEVER_OWNED: FieldSet = frozenset(
     {

@@ -1,16 +1,18 @@
 """Field tables of the Pod and of all that a Pod template may say, volumes apart (notation: `schemas`)."""
 
 TYPES = """
-Pod: PodSpec spec; PodStatus status
+Pod: PodSpec+ spec; PodStatus+ status
 PodSpec:
-  int activeDeadlineSeconds priority terminationGracePeriodSeconds
+  int? activeDeadlineSeconds priority terminationGracePeriodSeconds
   Affinity affinity
-  bool automountServiceAccountToken enableServiceLinks hostIPC hostNetwork hostPID hostUsers
-    setHostnameAsFQDN shareProcessNamespace
-  [Container]keys(name)<merge:name> containers initContainers
+  bool? automountServiceAccountToken enableServiceLinks hostUsers setHostnameAsFQDN shareProcessNamespace
+  bool hostIPC hostNetwork hostPID
+  [Container]keys(name)+<merge:name> containers
+  [Container]keys(name)<merge:name> initContainers
   PodDNSConfig dnsConfig
-  string dnsPolicy hostname hostnameOverride nodeName preemptionPolicy priorityClassName restartPolicy
-    runtimeClassName schedulerName serviceAccount serviceAccountName subdomain
+  string dnsPolicy hostname nodeName priorityClassName restartPolicy schedulerName serviceAccount
+    serviceAccountName subdomain
+  string? hostnameOverride preemptionPolicy runtimeClassName
   [EphemeralContainer]keys(name)<merge:name> ephemeralContainers
   [HostAlias]keys(ip)<merge:ip> hostAliases
   [LocalObjectReference!]keys(name)<merge:name> imagePullSecrets
@@ -30,20 +32,20 @@ Affinity: NodeAffinity nodeAffinity; PodAffinity podAffinity; PodAntiAffinity po
 NodeAffinity:
   [PreferredSchedulingTerm] preferredDuringSchedulingIgnoredDuringExecution
   NodeSelector! requiredDuringSchedulingIgnoredDuringExecution
-PreferredSchedulingTerm: NodeSelectorTerm! preference; int weight
+PreferredSchedulingTerm: NodeSelectorTerm!+ preference; int+ weight
 NodeSelectorTerm: [NodeSelectorRequirement] matchExpressions matchFields
-NodeSelectorRequirement: string key operator; [string] values
-NodeSelector: [NodeSelectorTerm!] nodeSelectorTerms
+NodeSelectorRequirement: string+ key operator; [string] values
+NodeSelector: [NodeSelectorTerm!]+ nodeSelectorTerms
 PodAffinity:
   [WeightedPodAffinityTerm] preferredDuringSchedulingIgnoredDuringExecution
   [PodAffinityTerm] requiredDuringSchedulingIgnoredDuringExecution
-WeightedPodAffinityTerm: PodAffinityTerm podAffinityTerm; int weight
+WeightedPodAffinityTerm: PodAffinityTerm+ podAffinityTerm; int+ weight
 PodAffinityTerm:
   LabelSelector! labelSelector namespaceSelector
   [string] matchLabelKeys mismatchLabelKeys namespaces
-  string topologyKey
+  string+ topologyKey
 LabelSelector: [LabelSelectorRequirement] matchExpressions; {string} matchLabels
-LabelSelectorRequirement: string key operator; [string] values
+LabelSelectorRequirement: string+ key operator; [string] values
 PodAntiAffinity:
   [WeightedPodAffinityTerm] preferredDuringSchedulingIgnoredDuringExecution
   [PodAffinityTerm] requiredDuringSchedulingIgnoredDuringExecution
@@ -51,149 +53,172 @@ Container:
   [string] args command
   [EnvVar]keys(name)<merge:name> env
   [EnvFromSource] envFrom
-  string image imagePullPolicy name restartPolicy terminationMessagePath terminationMessagePolicy
-    workingDir
+  string image imagePullPolicy terminationMessagePath terminationMessagePolicy workingDir
+  string+ name
+  string? restartPolicy
   Lifecycle lifecycle
   Probe livenessProbe readinessProbe startupProbe
   [ContainerPort]keys(containerPort,protocol=TCP)<merge:containerPort> ports
   [ContainerResizePolicy] resizePolicy
-  ResourceRequirements resources
+  ResourceRequirements+ resources
   [ContainerRestartRule] restartPolicyRules
   SecurityContext securityContext
   bool stdin stdinOnce tty
   [VolumeDevice]keys(devicePath)<merge:devicePath> volumeDevices
   [VolumeMount]keys(mountPath)<merge:mountPath> volumeMounts
-EnvVar: string name value; EnvVarSource valueFrom
+EnvVar: string+ name; string value; EnvVarSource valueFrom
 EnvVarSource:
   ConfigMapKeySelector! configMapKeyRef
   ObjectFieldSelector! fieldRef
   FileKeySelector! fileKeyRef
   ResourceFieldSelector! resourceFieldRef
   SecretKeySelector! secretKeyRef
-ConfigMapKeySelector: string key name; bool optional
-ObjectFieldSelector: string apiVersion fieldPath
-FileKeySelector: string key path volumeName; bool optional
-ResourceFieldSelector: string containerName resource; quantity divisor
-SecretKeySelector: string key name; bool optional
+ConfigMapKeySelector: string+ key; string name; bool? optional
+ObjectFieldSelector: string apiVersion; string+ fieldPath
+FileKeySelector: string+ key path volumeName; bool? optional
+ResourceFieldSelector: string containerName; string+ resource; quantity+ divisor
+SecretKeySelector: string+ key; string name; bool? optional
 EnvFromSource: ConfigMapEnvSource configMapRef; string prefix; SecretEnvSource secretRef
-ConfigMapEnvSource: string name; bool optional
-SecretEnvSource: string name; bool optional
-Lifecycle: LifecycleHandler postStart preStop; string stopSignal
+ConfigMapEnvSource: string name; bool? optional
+SecretEnvSource: string name; bool? optional
+Lifecycle: LifecycleHandler postStart preStop; string? stopSignal
 LifecycleHandler: ExecAction exec; HTTPGetAction httpGet; SleepAction sleep; TCPSocketAction tcpSocket
 ExecAction: [string] command
-HTTPGetAction: string host path scheme; [HTTPHeader] httpHeaders; intstr port
-HTTPHeader: string name value
-SleepAction: int seconds
-TCPSocketAction: string host; intstr port
+HTTPGetAction: string host path scheme; [HTTPHeader] httpHeaders; intstr+ port
+HTTPHeader: string+ name value
+SleepAction: int+ seconds
+TCPSocketAction: string host; intstr+ port
 Probe:
   ExecAction exec
-  int failureThreshold initialDelaySeconds periodSeconds successThreshold terminationGracePeriodSeconds
-    timeoutSeconds
+  int failureThreshold initialDelaySeconds periodSeconds successThreshold timeoutSeconds
+  int? terminationGracePeriodSeconds
   GRPCAction grpc
   HTTPGetAction httpGet
   TCPSocketAction tcpSocket
-GRPCAction: int port; string service
-ContainerPort: int containerPort hostPort; string hostIP name protocol
-ContainerResizePolicy: string resourceName restartPolicy
+GRPCAction: int+ port; string? service
+ContainerPort: int+ containerPort; int hostPort; string hostIP name protocol
+ContainerResizePolicy: string+ resourceName restartPolicy
 ResourceRequirements: [ResourceClaim]keys(name) claims; {quantity} limits requests
-ResourceClaim: string name request
+ResourceClaim: string+ name; string request
 ContainerRestartRule: string action; ContainerRestartRuleOnExitCodes exitCodes
 ContainerRestartRuleOnExitCodes: string operator; [int]set values
 SecurityContext:
-  bool allowPrivilegeEscalation privileged readOnlyRootFilesystem runAsNonRoot
+  bool? allowPrivilegeEscalation privileged readOnlyRootFilesystem runAsNonRoot
   AppArmorProfile appArmorProfile
   Capabilities capabilities
-  string procMount
-  int runAsGroup runAsUser
+  string? procMount
+  int? runAsGroup runAsUser
   SELinuxOptions seLinuxOptions
   SeccompProfile seccompProfile
   WindowsSecurityContextOptions windowsOptions
-AppArmorProfile: string localhostProfile type
+AppArmorProfile: string? localhostProfile; string+ type
 Capabilities: [string] add drop
 SELinuxOptions: string level role type user
-SeccompProfile: string localhostProfile type
+SeccompProfile: string? localhostProfile; string+ type
 WindowsSecurityContextOptions:
-  string gmsaCredentialSpec gmsaCredentialSpecName runAsUserName
-  bool hostProcess
-VolumeDevice: string devicePath name
-VolumeMount: string mountPath mountPropagation name recursiveReadOnly subPath subPathExpr; bool readOnly
+  string? gmsaCredentialSpec gmsaCredentialSpecName runAsUserName
+  bool? hostProcess
+VolumeDevice: string+ devicePath name
+VolumeMount:
+  string+ mountPath name
+  string? mountPropagation recursiveReadOnly
+  string subPath subPathExpr
+  bool readOnly
 PodDNSConfig: [string] nameservers searches; [PodDNSConfigOption] options
-PodDNSConfigOption: string name value
+PodDNSConfigOption: string name; string? value
 EphemeralContainer:
   [string] args command
   [EnvVar]keys(name)<merge:name> env
   [EnvFromSource] envFrom
-  string image imagePullPolicy name restartPolicy targetContainerName terminationMessagePath
-    terminationMessagePolicy workingDir
+  string image imagePullPolicy targetContainerName terminationMessagePath terminationMessagePolicy
+    workingDir
+  string+ name
+  string? restartPolicy
   Lifecycle lifecycle
   Probe livenessProbe readinessProbe startupProbe
   [ContainerPort]keys(containerPort,protocol=TCP)<merge:containerPort> ports
   [ContainerResizePolicy] resizePolicy
-  ResourceRequirements resources
+  ResourceRequirements+ resources
   [ContainerRestartRule] restartPolicyRules
   SecurityContext securityContext
   bool stdin stdinOnce tty
   [VolumeDevice]keys(devicePath)<merge:devicePath> volumeDevices
   [VolumeMount]keys(mountPath)<merge:mountPath> volumeMounts
-HostAlias: [string] hostnames; string ip
+HostAlias: [string] hostnames; string+ ip
 LocalObjectReference: string name
-PodOS: string name
-PodReadinessGate: string conditionType
-PodResourceClaim: string name resourceClaimName resourceClaimTemplateName
-PodSchedulingGate: string name
+PodOS: string+ name
+PodReadinessGate: string+ conditionType
+PodResourceClaim: string+ name; string? resourceClaimName resourceClaimTemplateName
+PodSchedulingGate: string+ name
 PodSecurityContext:
   AppArmorProfile appArmorProfile
-  int fsGroup runAsGroup runAsUser
-  string fsGroupChangePolicy seLinuxChangePolicy supplementalGroupsPolicy
-  bool runAsNonRoot
+  int? fsGroup runAsGroup runAsUser
+  string? fsGroupChangePolicy seLinuxChangePolicy supplementalGroupsPolicy
+  bool? runAsNonRoot
   SELinuxOptions seLinuxOptions
   SeccompProfile seccompProfile
   [int] supplementalGroups
   [Sysctl] sysctls
   WindowsSecurityContextOptions windowsOptions
-Sysctl: string name value
-Toleration: string effect key operator value; int tolerationSeconds
+Sysctl: string+ name value
+Toleration: string effect key operator value; int? tolerationSeconds
 TopologySpreadConstraint:
   LabelSelector! labelSelector
   [string] matchLabelKeys
-  int maxSkew minDomains
-  string nodeAffinityPolicy nodeTaintsPolicy topologyKey whenUnsatisfiable
+  int+ maxSkew
+  int? minDomains
+  string? nodeAffinityPolicy nodeTaintsPolicy
+  string+ topologyKey whenUnsatisfiable
 PodStatus:
   [PodCondition]keys(type)<merge:type> conditions
   [ContainerStatus] containerStatuses ephemeralContainerStatuses initContainerStatuses
   PodExtendedResourceClaimStatus extendedResourceClaimStatus
-  string hostIP message nominatedNodeName phase podIP qosClass reason resize startTime
+  string hostIP message nominatedNodeName phase podIP qosClass reason resize
+  time? startTime
   [HostIP]<merge:ip> hostIPs
   int observedGeneration
   [PodIP]keys(ip)<merge:ip> podIPs
   [PodResourceClaimStatus]keys(name)<merge,retainKeys:name> resourceClaimStatuses
-PodCondition: string lastProbeTime lastTransitionTime message reason status type; int observedGeneration
+PodCondition:
+  time+ lastProbeTime lastTransitionTime
+  string message reason
+  string+ status type
+  int observedGeneration
 ContainerStatus:
   {quantity} allocatedResources
   [ResourceStatus]keys(name)<merge:name> allocatedResourcesStatus
-  string containerID image imageID name stopSignal
-  ContainerState lastState state
-  bool ready started
+  string containerID
+  string+ image imageID name
+  string? stopSignal
+  ContainerState+ lastState state
+  bool+ ready
+  bool? started
   ResourceRequirements resources
-  int restartCount
+  int+ restartCount
   ContainerUser user
   [VolumeMountStatus]keys(mountPath)<merge:mountPath> volumeMounts
-ResourceStatus: string name; [ResourceHealth]keys(resourceID) resources
-ResourceHealth: string health resourceID
+ResourceStatus: string+ name; [ResourceHealth]keys(resourceID) resources
+ResourceHealth: string health; string+ resourceID
 ContainerState:
   ContainerStateRunning running
   ContainerStateTerminated terminated
   ContainerStateWaiting waiting
-ContainerStateRunning: string startedAt
-ContainerStateTerminated: string containerID finishedAt message reason startedAt; int exitCode signal
+ContainerStateRunning: time+ startedAt
+ContainerStateTerminated:
+  string containerID message reason
+  time+ finishedAt startedAt
+  int+ exitCode
+  int signal
 ContainerStateWaiting: string message reason
 ContainerUser: LinuxContainerUser linux
-LinuxContainerUser: int gid uid; [int] supplementalGroups
-VolumeMountStatus: string mountPath name recursiveReadOnly; bool readOnly
-PodExtendedResourceClaimStatus: [ContainerExtendedResourceRequest] requestMappings; string resourceClaimName
-ContainerExtendedResourceRequest: string containerName requestName resourceName
-HostIP: string ip
-PodIP: string ip
-PodResourceClaimStatus: string name resourceClaimName
-PodTemplateSpec: ObjectMeta metadata; PodSpec spec
+LinuxContainerUser: int+ gid uid; [int] supplementalGroups
+VolumeMountStatus: string+ mountPath name; string? recursiveReadOnly; bool readOnly
+PodExtendedResourceClaimStatus:
+  [ContainerExtendedResourceRequest]+ requestMappings
+  string+ resourceClaimName
+ContainerExtendedResourceRequest: string+ containerName requestName resourceName
+HostIP: string+ ip
+PodIP: string+ ip
+PodResourceClaimStatus: string+ name; string? resourceClaimName
+PodTemplateSpec: ObjectMeta+ metadata; PodSpec+ spec
 """

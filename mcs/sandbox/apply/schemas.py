@@ -4,11 +4,13 @@ The built-in kinds come from compact tables (`schema_tables_*`), custom kinds fr
 CustomResourceDefinition. Deciding who owns a field, merging and pruning are left to the neighbours.
 
 Notation of the tables: `Type: type-of-fields field field; type-of-fields field`, or one indented line per
-type of fields. A type of fields is `string`, `int`, `number`, `bool`, `quantity`, `intstr`, `any`
+type of fields. A type of fields is `string`, `time`, `int`, `number`, `bool`, `quantity`, `intstr`, `any`
 (unknown shape) or the name of a type; `{T}` is a map of T, `[T]` a list, `!` after a type or map makes it
-atomic. A list is atomic unless it is followed by `set` or by `keys(a,b=DEFAULT)`. `<merge:key>`,
-`<merge>`, `<retainKeys>` and `<merge,retainKeys:key>` give the strategy of a strategic merge patch
-(Kubernetes, "Server-Side Apply", "Merge strategy"; "Update API Objects in Place Using kubectl patch").
+atomic. A list is atomic unless it is followed by `set` or by `keys(a,b=DEFAULT)`. `+` marks fields that
+are stored even when nobody sets them (a struct as {}, a list as null), `?` scalars whose zero value is
+stored when it is set; other empty values are dropped. `<merge:key>`, `<merge>`, `<retainKeys>` and
+`<merge,retainKeys:key>` give the strategy of a strategic merge patch (Kubernetes, "Server-Side Apply",
+"Merge strategy"; "Update API Objects in Place Using kubectl patch").
 """
 
 import re
@@ -24,7 +26,7 @@ FieldPath: TypeAlias = tuple[str, ...]
 
 _EMPTY: Mapping[str, Any] = {}
 _OPENAPI_SCALARS = {"string": "string", "boolean": "bool", "number": "number", "integer": "int"}
-_SCALARS = ("string", "int", "number", "bool", "quantity", "intstr")
+_SCALARS = ("string", "time", "int", "number", "bool", "quantity", "intstr")
 
 KINDS: Mapping[str, tuple[str, ...]] = {
     "": (
@@ -89,6 +91,8 @@ class Schema:
     key_defaults: Mapping[str, Any] = field(default_factory=dict)
     strategies: frozenset[str] = frozenset()
     merge_key: str = ""
+    always_there: bool = False
+    keeps_zero: bool = False
     resets: Mapping[str, frozenset[FieldPath]] = field(default_factory=dict)
 
     def child(self, name: str) -> "Schema | None":
@@ -153,7 +157,7 @@ def _unknown(value: Any, schema: Schema, path: str) -> Iterator[str]:
 _STRING = Schema("scalar", scalar="string")
 _FIELD_TYPE = re.compile(
     r"(?P<open>[\[{]?)(?P<name>\w+)(?P<atom>!?)[\]}]?(?P<outer>!?)"
-    r"(?P<list>set|keys\((?P<keys>[^)]*)\))?(?:<(?P<strategies>[^:>]*)(?::(?P<merge_key>\w+))?>)?"
+    r"(?P<list>set|keys\((?P<keys>[^)]*)\))?(?P<presence>[+?]?)(?:<(?P<strategies>[^:>]*)(?::(?P<merge_key>\w+))?>)?"
 )
 
 
@@ -176,25 +180,26 @@ def _builtin() -> Mapping[str, Schema]:
     }
     for name, lines in declared.items():
         if name in roots:
-            fields[name] |= {"apiVersion": _STRING, "kind": _STRING, "metadata": types["ObjectMeta"]}
+            metadata = replace(types["ObjectMeta"], always_there=True)
+            fields[name] |= {"apiVersion": _STRING, "kind": _STRING, "metadata": metadata}
         for line in lines:
             expression, *names = line.split()
-            fields[name] |= dict.fromkeys(names, _field_schema(expression, types))
+            found = _FIELD_TYPE.fullmatch(expression)
+            if found is None:
+                raise ValueError(f"not a type of fields: {expression!r}")
+            fields[name] |= dict.fromkeys(names, _field_schema(found, types))
     return types
 
 
-def _field_schema(expression: str, types: Mapping[str, Schema]) -> Schema:
-    found = _FIELD_TYPE.fullmatch(expression)
-    if found is None:
-        raise ValueError(f"not a type of fields: {expression!r}")
+def _field_schema(found: re.Match[str], types: Mapping[str, Schema]) -> Schema:
     name = found["name"]
     base = ANY if name == "any" else Schema("scalar", scalar=name) if name in _SCALARS else types[name]
     strategies = frozenset((found["strategies"] or "").split(",")) - {""}
-    if found["atom"]:
-        base = replace(base, atomic=True)
+    always = found["presence"] == "+"
+    base = replace(base, atomic=bool(found["atom"]))
     match found["open"]:
         case "{":
-            return Schema("map", element=base, atomic=bool(found["outer"]))
+            return Schema("map", element=base, atomic=bool(found["outer"]), always_there=always)
         case "[":
             keys = dict(key.partition("=")[::2] for key in (found["keys"] or "").split(",") if key)
             return Schema(
@@ -205,9 +210,11 @@ def _field_schema(expression: str, types: Mapping[str, Schema]) -> Schema:
                 key_defaults={key: default for key, default in keys.items() if default},
                 strategies=strategies,
                 merge_key=found["merge_key"] or "",
+                always_there=always,
             )
         case _:
-            return replace(base, strategies=strategies) if strategies else base
+            keeps_zero = found["presence"] == "?"
+            return replace(base, strategies=strategies, always_there=always, keeps_zero=keeps_zero)
 
 
 def _from_openapi(openapi: Object) -> Schema:
