@@ -36,6 +36,8 @@ SLICE_SERVICE_LABEL = "kubernetes.io/service-name"
 SLICE_MANAGED_BY_LABEL = "endpointslice.kubernetes.io/managed-by"
 CHANGE_TIME_ANNOTATION = "endpoints.kubernetes.io/last-change-trigger-time"
 """When the change that a slice reflects happened, RFC 3339; Kubernetes writes it, mirrors carry it on."""
+EXPORTED_KEYS_ANNOTATION = "mcs-controller/exported-keys"
+"""Which labels and annotations of a ServiceImport come from its exports: "label,label;annotation,annotation"."""
 
 SYSTEM_NAMESPACES = frozenset({"kube-system", "kube-public", "kube-node-lease"})
 """Neither exported nor imported: they belong to each cluster alone."""

@@ -1,0 +1,135 @@
+"""The conditions of one ServiceExport: Valid, Ready and Conflict.
+
+Source: the conditions of ServiceExport in KEP-1645 and its API comments. `plan` turns them into a write.
+"""
+
+from collections.abc import Sequence
+
+from mcs.model.meta import Condition, parse_timestamp
+from mcs.model.multicluster import CONFLICT, READY, VALID, ServiceExport, ServiceImport
+from mcs.model.names import ClusterId
+from mcs.services.conditions import condition, of_types
+from mcs.services.conflicts import Conflict, conflicts
+from mcs.services.exported_metadata import exported_metadata
+from mcs.services.merge import offers
+from mcs.services.observed import Exporter, ObservedExport
+from mcs.services.validity import valid_exporters, validity, validity_message
+
+OURS = (VALID, READY, CONFLICT)
+_PATIENCE = 5.0
+"""Seconds in which the import of a new export should be there, so that one write can say all."""
+
+
+def own_exporter(observed: ObservedExport) -> Exporter | None:
+    """The export that the conditions are for; None when it is not there, going, or its cluster is not seen."""
+    if observed.cluster not in observed.seen:
+        return None
+    return next(
+        (
+            exporter
+            for exporter in observed.exporters
+            if exporter.cluster == observed.cluster
+            and exporter.export.key == observed.key
+            and not exporter.export.is_terminating
+        ),
+        None,
+    )
+
+
+def desired_conditions(observed: ObservedExport, own: Exporter) -> tuple[Condition, ...]:
+    """Our conditions of the export. Conflict is absent while the export is not valid: it takes part in nothing."""
+    present, generation = own.export.status.conditions, own.export.metadata.generation
+    verdict = validity(observed.key, own)
+    message = validity_message(observed.key, own, verdict)
+    if verdict != "Valid":
+        return (
+            condition(present, VALID, "False", verdict, message, observed.now, generation),
+            condition(
+                present, READY, "False", "Pending", "The export is not valid.", observed.now, generation
+            ),
+        )
+    if refused := exported_metadata(own.export).refused:
+        message += f" Left out of the import: {'; '.join(refused)}."
+    return (
+        condition(present, VALID, "True", "Valid", message, observed.now, generation),
+        _ready(observed, present, generation),
+        _conflict(observed, present, generation),
+    )
+
+
+def _ready(observed: ObservedExport, present: Sequence[Condition], generation: int) -> Condition:
+    if is_imported(observed):
+        message = "The service is exported to the clusterset."
+        return condition(present, READY, "True", "Exported", message, observed.now, generation)
+    own_import = observed.own_import
+    if own_import is not None and not own_import.is_ours:
+        message = (
+            f'ServiceImport "{observed.key}" in this cluster is not managed by mcs-controller and does not list this '
+            "cluster; delete it to let the controller write it."
+        )
+    else:
+        message = "The service is not imported in this cluster yet."
+    return condition(present, READY, "False", "Pending", message, observed.now, generation)
+
+
+def _conflict(observed: ObservedExport, present: Sequence[Condition], generation: int) -> Condition:
+    """While an exporter cannot be seen, a conflict reported earlier stays: it may be with that one."""
+    found = _conflicts(observed)
+    before = of_types(present, (CONFLICT,)).get(CONFLICT)
+    reasons = [conflict.reason for conflict in found]
+    if (
+        before is not None
+        and before.status == "True"
+        and _has_unseen_exporter(observed)
+        and not set(before.reason.split(",")) <= set(reasons)
+    ):
+        return condition(present, CONFLICT, "True", before.reason, before.message, observed.now, generation)
+    if not found:
+        message = "All exports of the service agree."
+        return condition(present, CONFLICT, "False", "NoConflicts", message, observed.now, generation)
+    message = "\n".join(conflict.message for conflict in found)
+    return condition(present, CONFLICT, "True", ",".join(reasons), message, observed.now, generation)
+
+
+def _conflicts(observed: ObservedExport) -> tuple[Conflict, ...]:
+    offered = offers(valid_exporters(observed.key, observed.seen, observed.exporters))
+    published = observed.own_import.spec.ip_families if observed.own_import else ()
+    return conflicts(offered, published)
+
+
+def _has_unseen_exporter(observed: ObservedExport) -> bool:
+    return any(cluster not in observed.seen for cluster in _listed(observed.own_import))
+
+
+def _listed(service_import: ServiceImport | None) -> tuple[ClusterId, ...]:
+    if service_import is None:
+        return ()
+    return tuple(ClusterId(each.cluster) for each in service_import.status.clusters)
+
+
+def is_imported(observed: ObservedExport) -> bool:
+    """True once the import in the exporting cluster lists that cluster."""
+    return observed.cluster in _listed(observed.own_import)
+
+
+def is_as_desired(export: ServiceExport, desired: Sequence[Condition]) -> bool:
+    """True when our conditions of the export are exactly `desired`."""
+    return of_types(export.status.conditions, OURS) == of_types(desired, OURS)
+
+
+def seconds_of_patience(observed: ObservedExport) -> float | None:
+    """How long to wait before saying anything of a new valid export; None when it is time to speak.
+
+    The import usually follows within moments, and then one status says Valid, Ready and Conflict at once. An export
+    whose age cannot be told (clocks that differ) is not waited for.
+    """
+    own = own_exporter(observed)
+    if own is None or of_types(own.export.status.conditions, OURS) or is_imported(observed):
+        return None
+    if validity(observed.key, own) != "Valid":
+        return None
+    created, now = parse_timestamp(own.export.metadata.creation_timestamp), parse_timestamp(observed.now)
+    if created is None or now is None:
+        return None
+    age = (now - created).total_seconds()
+    return _PATIENCE - age if 0 <= age < _PATIENCE else None

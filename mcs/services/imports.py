@@ -1,0 +1,127 @@
+"""The ServiceImport of a target: its spec once it has addresses, and its status.
+
+Source: KEP-1645, "Importing Services" and the conditions of ServiceImport.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from msgspec import Struct
+
+from mcs.model.meta import ConditionStatus, ObjectMeta
+from mcs.model.multicluster import (
+    READY,
+    ImportCluster,
+    ServiceImport,
+    ServiceImportSpec,
+    ServiceImportStatus,
+)
+from mcs.model.names import (
+    DERIVED_SERVICE_ANNOTATION,
+    EXPORTED_KEYS_ANNOTATION,
+    MANAGED_BY,
+    MANAGED_BY_LABEL,
+    ServiceKey,
+    derived_service_name,
+)
+from mcs.services.conditions import condition, of_types
+from mcs.services.merge import Properties
+
+_OWNED_ANNOTATIONS = (DERIVED_SERVICE_ANNOTATION, EXPORTED_KEYS_ANNOTATION)
+
+
+class Addressing(Struct, frozen=True):
+    """The clusterset IPs of an import with the family of each, and what the Ready condition says of them."""
+
+    ips: tuple[str, ...]
+    ip_families: tuple[str, ...]
+    ready: ConditionStatus = "True"
+    reason: str = "Ready"
+    message: str = "The service can be used."
+
+
+def desired_import(key: ServiceKey, merged: Properties, addressing: Addressing) -> ServiceImport:
+    """The import without its status; `ips` and `ipFamilies` come together."""
+    annotations = dict(merged.annotations)
+    if merged.type == "ClusterSetIP":
+        annotations[DERIVED_SERVICE_ANNOTATION] = derived_service_name(key)
+    if merged.labels or merged.annotations:
+        keys = ",".join(sorted(merged.labels)), ",".join(sorted(merged.annotations))
+        annotations[EXPORTED_KEYS_ANNOTATION] = ";".join(keys)
+    return ServiceImport(
+        metadata=ObjectMeta(
+            name=key.name,
+            namespace=key.namespace,
+            labels={**merged.labels, MANAGED_BY_LABEL: MANAGED_BY},
+            annotations=annotations,
+        ),
+        spec=ServiceImportSpec(
+            type=merged.type,
+            ports=merged.ports,
+            ips=addressing.ips,
+            ip_families=addressing.ip_families,
+            session_affinity=merged.session_affinity,
+            session_affinity_config=merged.session_affinity_config,
+            internal_traffic_policy=merged.internal_traffic_policy,
+            traffic_distribution=merged.traffic_distribution,
+        ),
+    )
+
+
+def is_as_desired(present: ServiceImport, desired: ServiceImport) -> bool:
+    """True when all that we say of the import is so; labels and annotations of others do not count."""
+    before, wanted = present.metadata, desired.metadata
+    return (
+        _said(present.spec) == _said(desired.spec)
+        and wanted.labels.items() <= before.labels.items()
+        and wanted.annotations.items() <= before.annotations.items()
+        and all(before.annotations.get(key) == wanted.annotations.get(key) for key in _OWNED_ANNOTATIONS)
+    )
+
+
+def _said(spec: ServiceImportSpec) -> tuple[Any, ...]:
+    return (
+        spec.type,
+        spec.ports,
+        spec.ips,
+        spec.ip_families,
+        spec.session_affinity,
+        spec.session_affinity_config,
+        spec.internal_traffic_policy,
+        spec.traffic_distribution,
+    )
+
+
+def desired_status(
+    key: ServiceKey,
+    present: ServiceImport | None,
+    clusters: Iterable[str],
+    addressing: Addressing,
+    has_slices: bool,
+    now: str,
+) -> ServiceImport:
+    """The import with nothing but its status, as the status subresource takes it."""
+    before = present.status.conditions if present else ()
+    return ServiceImport(
+        metadata=ObjectMeta(name=key.name, namespace=key.namespace),
+        status=ServiceImportStatus(
+            clusters=tuple(ImportCluster(cluster=cluster) for cluster in sorted(clusters)),
+            conditions=(
+                condition(before, READY, addressing.ready, addressing.reason, addressing.message, now),
+            ),
+            endpoint_slice_objects="Present" if has_slices else "Absent",
+        ),
+    )
+
+
+def is_status_as_desired(present: ServiceImport, desired: ServiceImport) -> bool:
+    """True when our part of the status is so.
+
+    A CRD older than `endpointSliceObjects` drops that field without a word, so its absence is no difference.
+    """
+    before, wanted = present.status, desired.status
+    return (
+        {each.cluster for each in before.clusters} == {each.cluster for each in wanted.clusters}
+        and of_types(before.conditions, (READY,)) == of_types(wanted.conditions, (READY,))
+        and before.endpoint_slice_objects in (None, wanted.endpoint_slice_objects)
+    )

@@ -1,0 +1,185 @@
+"""Mirrored EndpointSlices: for every source slice of every exporter one slice in the target.
+
+A mirror holds the endpoints of exactly one cluster and keeps the source's slice boundaries (KEP-1645, "EndpointSlice").
+Whether a mirror that nothing explains may go is decided here too; who exports is decided elsewhere.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from mcs.model.actions import Action, Apply, Delete
+from mcs.model.meta import ObjectMeta, parse_timestamp
+from mcs.model.names import (
+    CHANGE_TIME_ANNOTATION,
+    MANAGED_BY,
+    MANAGED_BY_LABEL,
+    SERVICE_NAME_LABEL,
+    SLICE_MANAGED_BY_LABEL,
+    SLICE_SERVICE_LABEL,
+    SOURCE_CLUSTER_LABEL,
+    ClusterId,
+    ServiceKey,
+    is_dns_label,
+    mirror_name,
+)
+from mcs.model.resources import ENDPOINT_SLICES
+from mcs.model.slices import (
+    IPV4,
+    IPV6,
+    Endpoint,
+    EndpointPort,
+    EndpointSlice,
+)
+from mcs.services.addresses import is_publishable
+from mcs.services.observed import Exporter, ObservedTarget
+from mcs.services.ports import PortNames, mirrored_ports, names_in_mirrors, offered_ports
+
+_OWNED_LABELS = (
+    SERVICE_NAME_LABEL,
+    SOURCE_CLUSTER_LABEL,
+    SLICE_MANAGED_BY_LABEL,
+    MANAGED_BY_LABEL,
+    SLICE_SERVICE_LABEL,
+)
+
+
+def is_our_mirror(endpoint_slice: EndpointSlice) -> bool:
+    """True when both managed-by labels say that the slice is ours."""
+    return endpoint_slice.is_ours and endpoint_slice.metadata.labels.get(SLICE_MANAGED_BY_LABEL) == MANAGED_BY
+
+
+def desired_mirrors(
+    observed: ObservedTarget,
+    exporters: Iterable[Exporter],
+    names: Mapping[tuple[str, int], str],
+    derived_name: str,
+) -> tuple[EndpointSlice, ...]:
+    """The mirrors that `exporters` ask for, ordered by cluster and source slice.
+
+    `names` gives each reachable (protocol, port) its name; `derived_name` is the Service whose traffic the mirrors
+    carry, empty when there is none.
+    """
+    return tuple(
+        _mirror(
+            observed, exporter, source, names_in_mirrors(offered_ports(exporter.service), names), derived_name
+        )
+        for exporter in sorted(exporters, key=lambda exporter: exporter.cluster)
+        if exporter.service is not None
+        for source in sorted(exporter.slices, key=lambda source: source.metadata.name)
+        if _is_source(source, observed.key)
+    )
+
+
+def _is_source(source: EndpointSlice, key: ServiceKey) -> bool:
+    return (
+        source.address_type in (IPV4, IPV6)
+        and source.service == key
+        and not source.is_mirror
+        and not source.is_terminating
+    )
+
+
+def _mirror(
+    observed: ObservedTarget, exporter: Exporter, source: EndpointSlice, names: PortNames, derived_name: str
+) -> EndpointSlice:
+    key, cluster = observed.key, exporter.cluster
+    labels = {
+        SERVICE_NAME_LABEL: key.name,
+        SOURCE_CLUSTER_LABEL: cluster,
+        SLICE_MANAGED_BY_LABEL: MANAGED_BY,
+        MANAGED_BY_LABEL: MANAGED_BY,
+    }
+    if derived_name:
+        labels[SLICE_SERVICE_LABEL] = derived_name
+    changed = source.metadata.annotations.get(CHANGE_TIME_ANNOTATION, "")
+    endpoints = (
+        _mirrored_endpoint(endpoint, source, is_local=cluster == observed.target)
+        for endpoint in source.endpoints or ()
+    )
+    return EndpointSlice(
+        metadata=ObjectMeta(
+            name=mirror_name(cluster, key, source.metadata.name, source.address_type),
+            namespace=key.namespace,
+            labels=labels,
+            annotations={CHANGE_TIME_ANNOTATION: changed if parse_timestamp(changed) else observed.now},
+        ),
+        address_type=source.address_type,
+        endpoints=tuple(endpoint for endpoint in endpoints if endpoint.addresses),
+        ports=mirrored_ports(source.ports or (), names),
+    )
+
+
+def _mirrored_endpoint(endpoint: Endpoint, source: EndpointSlice, *, is_local: bool) -> Endpoint:
+    return Endpoint(
+        addresses=tuple(each for each in endpoint.addresses if is_publishable(each, source.address_type)),
+        conditions=endpoint.conditions,
+        hostname=endpoint.hostname if endpoint.hostname and is_dns_label(endpoint.hostname) else None,
+        node_name=endpoint.node_name if is_local else None,
+        zone=endpoint.zone or None,
+    )
+
+
+class _Meaning(NamedTuple):
+    """All of a mirror that is ours to say; the change time is left out, for it only measures."""
+
+    labels: tuple[str | None, ...]
+    address_type: str
+    endpoints: tuple[Endpoint, ...]
+    ports: tuple[EndpointPort, ...]
+
+
+def _meaning(mirror: EndpointSlice) -> _Meaning:
+    labels = mirror.metadata.labels
+    return _Meaning(
+        labels=tuple(labels.get(label) for label in _OWNED_LABELS),
+        address_type=mirror.address_type,
+        endpoints=tuple(_without_empty_texts(endpoint) for endpoint in mirror.endpoints or ()),
+        ports=tuple(replace(port, name=port.name or "") for port in mirror.ports or ()),
+    )
+
+
+def _without_empty_texts(endpoint: Endpoint) -> Endpoint:
+    return replace(
+        endpoint,
+        hostname=endpoint.hostname or None,
+        node_name=endpoint.node_name or None,
+        zone=endpoint.zone or None,
+    )
+
+
+def mirror_applies(observed: ObservedTarget, desired: Iterable[EndpointSlice]) -> tuple[Action, ...]:
+    """What makes the present mirrors say what the desired ones do; somebody else's slice is left alone."""
+    present = {mirror.metadata.name: mirror for mirror in observed.mirrors}
+    return tuple(
+        Apply(cluster=observed.target, resource=ENDPOINT_SLICES, object=mirror)
+        for mirror in desired
+        if _is_to_be_applied(present.get(mirror.metadata.name), mirror)
+    )
+
+
+def _is_to_be_applied(present: EndpointSlice | None, desired: EndpointSlice) -> bool:
+    if present is None:
+        return True
+    return is_our_mirror(present) and not present.is_terminating and _meaning(present) != _meaning(desired)
+
+
+def mirror_deletes(observed: ObservedTarget, desired: Iterable[EndpointSlice]) -> tuple[Action, ...]:
+    """Deletes for the mirrors of ours that no desired one explains and whose source cluster is seen."""
+    wanted = {mirror.metadata.name for mirror in desired}
+    return tuple(
+        Delete(
+            cluster=observed.target,
+            resource=ENDPOINT_SLICES,
+            namespace=mirror.metadata.namespace,
+            name=mirror.metadata.name,
+            uid=mirror.metadata.uid,
+            resource_version=mirror.metadata.resource_version,
+        )
+        for mirror in sorted(observed.mirrors, key=lambda mirror: mirror.metadata.name)
+        if mirror.metadata.name not in wanted
+        and is_our_mirror(mirror)
+        and not mirror.is_terminating
+        and ClusterId(mirror.source_cluster) in observed.seen
+    )

@@ -1,0 +1,62 @@
+"""What a plan may look at: everything that is known of one service at one instant.
+
+Values only. Filling them from the caches is the shell's work, judging them is the plan's. "Unknown is not empty":
+a cluster that is not in `seen` may export or hold anything, whatever else the value says of it.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from mcs.model.multicluster import ServiceExport, ServiceImport
+from mcs.model.names import ClusterId, ServiceKey
+from mcs.model.services import Service
+from mcs.model.slices import EndpointSlice
+
+NamespacePhase = Literal["present", "absent", "terminating"]
+
+
+@dataclass(frozen=True, slots=True)
+class Exporter:
+    """A ServiceExport with what it exports: the Service of its name and the source slices of that Service."""
+
+    cluster: ClusterId
+    export: ServiceExport
+    service: Service | None
+    slices: tuple[EndpointSlice, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedTarget:
+    """One service, as far as its import in `target` depends on it.
+
+    `seen` holds the clusters whose first lists are complete. `derived` is whatever Service has the derived name,
+    `mirrors` every slice in the target that carries the service-name label of this service; either may be
+    somebody else's. `now` is RFC 3339. `families` are the IP families in which the target gives Services
+    addresses, None when that is not known.
+    """
+
+    target: ClusterId
+    key: ServiceKey
+    seen: frozenset[ClusterId]
+    exporters: tuple[Exporter, ...]
+    namespace: NamespacePhase
+    derived: Service | None
+    service_import: ServiceImport | None
+    mirrors: tuple[EndpointSlice, ...]
+    now: str
+    families: frozenset[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedExport:
+    """One service, as far as the conditions of its export in `cluster` depend on it.
+
+    `own_import` is the ServiceImport in `cluster` itself, whoever wrote it. `now` is RFC 3339.
+    """
+
+    cluster: ClusterId
+    key: ServiceKey
+    seen: frozenset[ClusterId]
+    exporters: tuple[Exporter, ...]
+    own_import: ServiceImport | None
+    now: str

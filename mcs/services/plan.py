@@ -1,0 +1,226 @@
+"""The plans: what to write in a target for one service, and what to say on one export.
+
+Pure functions from what is observed to actions in the order in which they are to be carried out: endpoints before
+ports, ports before names; deletes last and in the reverse order, so that at no time a name answers without what it
+needs. A plan that is carried out leaves nothing to plan. What the actions contain is left to the other modules.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from mcs.model.actions import Action, Apply, Delete
+from mcs.model.meta import KubernetesObject, ObjectMeta
+from mcs.model.multicluster import ServiceExport, ServiceExportStatus
+from mcs.model.names import ClusterId, derived_service_name
+from mcs.model.resources import SERVICE_EXPORTS, SERVICE_IMPORTS, SERVICES, Resource
+from mcs.model.services import Service
+from mcs.services import derived, exports, imports, mirrors
+from mcs.services.exports import own_exporter, seconds_of_patience
+from mcs.services.imports import Addressing
+from mcs.services.merge import Offer, Properties, merge, offers, remembered_properties
+from mcs.services.observed import Exporter, ObservedExport, ObservedTarget
+from mcs.services.ports import routing_names
+from mcs.services.validity import is_denied, valid_exporters
+
+
+def plan_target(observed: ObservedTarget) -> tuple[Action, ...]:
+    """What makes the target hold the service as its exports ask, in order; nothing when it does already.
+
+    While an exporter is not seen, what the import says on its behalf stays: the present import then counts as the
+    oldest export, to which seen exporters may add ports and families but nothing else, and its clusters stay listed.
+    """
+    if (
+        observed.namespace != "present"
+        or observed.target not in observed.seen
+        or is_denied(observed.key.namespace)
+    ):
+        return ()
+    exporters = valid_exporters(observed.key, observed.seen, observed.exporters)
+    unseen = _unseen_exporters(observed)
+    offered = (*_remembered(observed, unseen), *offers(exporters))
+    if not offered:
+        return (*mirrors.mirror_deletes(observed, ()), *(_removal(observed) if not unseen else ()))
+    return _plan_import(observed, exporters, merge(offered), unseen)
+
+
+def _unseen_exporters(observed: ObservedTarget) -> frozenset[ClusterId]:
+    """Clusters that exported when we last knew: the import lists them, or a mirror of ours holds their endpoints."""
+    present = observed.service_import
+    listed = (
+        {ClusterId(each.cluster) for each in present.status.clusters}
+        if present and present.is_ours
+        else set()
+    )
+    sources = {ClusterId(each.source_cluster) for each in observed.mirrors if mirrors.is_our_mirror(each)}
+    return frozenset((listed | sources) - observed.seen - {ClusterId("")})
+
+
+def _remembered(observed: ObservedTarget, unseen: frozenset[ClusterId]) -> tuple[Offer, ...]:
+    present = observed.service_import
+    if not unseen or present is None or not present.is_ours:
+        return ()
+    return (Offer(min(unseen), remembered_properties(present)),)
+
+
+def _plan_import(
+    observed: ObservedTarget,
+    exporters: tuple[Exporter, ...],
+    merged: Properties,
+    unseen: frozenset[ClusterId],
+) -> tuple[Action, ...]:
+    holder = _plan_derived(observed, merged)
+    desired_mirrors = mirrors.desired_mirrors(
+        observed, exporters, _mirror_port_names(merged), holder.carries_traffic_as
+    )
+    clusters = {exporter.cluster for exporter in exporters} | unseen
+    has_slices = bool(desired_mirrors) or any(
+        mirrors.is_our_mirror(each) and each.source_cluster in unseen for each in observed.mirrors
+    )
+    return (
+        *mirrors.mirror_applies(observed, desired_mirrors),
+        *holder.actions,
+        *_import_applies(observed, merged, holder.addressing, clusters, has_slices),
+        *mirrors.mirror_deletes(observed, desired_mirrors),
+        *holder.deletes,
+    )
+
+
+def _mirror_port_names(merged: Properties) -> Mapping[tuple[str, int], str]:
+    """Only a derived Service minds unnamed ports; DNS gives an unnamed port of a headless service no SRV record."""
+    if merged.type == "ClusterSetIP":
+        return routing_names(merged.ports)
+    return {(port.protocol, port.port): port.name for port in merged.ports}
+
+
+class _Holder(Struct, frozen=True):
+    """What becomes of the derived Service, and with it of the import's addresses (None: not to be told yet)."""
+
+    addressing: Addressing | None
+    carries_traffic_as: str = ""
+    actions: tuple[Action, ...] = ()
+    deletes: tuple[Action, ...] = ()
+
+
+def _plan_derived(observed: ObservedTarget, merged: Properties) -> _Holder:
+    present = observed.derived
+    usable = derived.usable_families(merged, observed.families)
+    if not usable:
+        lacking = ", ".join(merged.ip_families)
+        addressing = Addressing(
+            (),
+            merged.ip_families,
+            "False",
+            "IPFamilyNotSupported",
+            f"This cluster has no Service addresses of {lacking}, the IP families of the service.",
+        )
+        return _Holder(addressing, deletes=_derived_deletes(observed))
+    if merged.type == "Headless":
+        return _Holder(Addressing((), merged.ip_families), deletes=_derived_deletes(observed))
+    if present is not None and not present.is_ours:
+        return _Holder(_addressing_without_derived(observed))
+    return _plan_own_derived(observed, merged, usable)
+
+
+def _plan_own_derived(observed: ObservedTarget, merged: Properties, usable: tuple[str, ...]) -> _Holder:
+    name, present = derived_service_name(observed.key), observed.derived
+    if present is not None and present.is_terminating:
+        return _Holder(None, name)
+    replaced = present is not None and derived.must_be_replaced(present, usable)
+    kept = None if replaced else present
+    desired = derived.desired_derived(observed.key, merged, usable, kept)
+    actions: tuple[Action, ...] = _derived_deletes(observed) if replaced else ()
+    if kept is None or not derived.is_as_desired(kept, desired):
+        actions += (Apply(cluster=observed.target, resource=SERVICES, object=desired),)
+    addressing = _addressing_of(kept) if kept is not None and derived.has_addresses(kept) else None
+    return _Holder(addressing, name, actions)
+
+
+def _addressing_of(service: Service) -> Addressing:
+    return Addressing(service.spec.cluster_ips[:2], derived.families(service)[:2])
+
+
+def _addressing_without_derived(observed: ObservedTarget) -> Addressing:
+    """The name of the derived Service is taken: the import keeps the addresses it has and says what to do."""
+    present, name = observed.service_import, derived_service_name(observed.key)
+    return Addressing(
+        present.spec.ips if present else (),
+        present.spec.ip_families if present else (),
+        "False",
+        "Pending",
+        f'Service "{observed.key.namespace}/{name}" is not managed by mcs-controller, but the clusterset IPs belong '
+        "there; rename or delete it.",
+    )
+
+
+def _import_applies(
+    observed: ObservedTarget,
+    merged: Properties,
+    addressing: Addressing | None,
+    clusters: Iterable[ClusterId],
+    has_slices: bool,
+) -> tuple[Action, ...]:
+    present = observed.service_import
+    if addressing is None or (present is not None and (not present.is_ours or present.is_terminating)):
+        return ()
+    desired = imports.desired_import(observed.key, merged, addressing)
+    status = imports.desired_status(observed.key, present, clusters, addressing, has_slices, observed.now)
+    actions: tuple[Action, ...] = ()
+    if present is None or not imports.is_as_desired(present, desired):
+        actions += (Apply(cluster=observed.target, resource=SERVICE_IMPORTS, object=desired),)
+    if present is None or not imports.is_status_as_desired(present, status):
+        actions += (
+            Apply(cluster=observed.target, resource=SERVICE_IMPORTS, object=status, subresource="status"),
+        )
+    return actions
+
+
+def _removal(observed: ObservedTarget) -> tuple[Action, ...]:
+    """Nobody exports the service any more: its derived Service goes, and its import last."""
+    return (*_derived_deletes(observed), *_deletes(observed, SERVICE_IMPORTS, observed.service_import))
+
+
+def _derived_deletes(observed: ObservedTarget) -> tuple[Action, ...]:
+    return _deletes(observed, SERVICES, observed.derived)
+
+
+def _deletes(
+    observed: ObservedTarget, resource: Resource[Any], present: KubernetesObject | None
+) -> tuple[Action, ...]:
+    if present is None or not present.is_ours or present.is_terminating:
+        return ()
+    metadata = present.metadata
+    return (
+        Delete(
+            cluster=observed.target,
+            resource=resource,
+            namespace=metadata.namespace,
+            name=metadata.name,
+            uid=metadata.uid,
+            resource_version=metadata.resource_version,
+        ),
+    )
+
+
+def plan_export(observed: ObservedExport) -> tuple[Action, ...]:
+    """The one status write that makes the export's conditions true, or nothing.
+
+    Nothing is said yet of an export that is about to be imported: see `retry_after`.
+    """
+    own = own_exporter(observed)
+    if own is None or seconds_of_patience(observed) is not None:
+        return ()
+    desired = exports.desired_conditions(observed, own)
+    if exports.is_as_desired(own.export, desired):
+        return ()
+    status = ServiceExport(
+        metadata=ObjectMeta(name=observed.key.name, namespace=observed.key.namespace),
+        status=ServiceExportStatus(conditions=desired),
+    )
+    return (Apply(cluster=observed.cluster, resource=SERVICE_EXPORTS, object=status, subresource="status"),)
+
+
+def retry_after(observed: ObservedExport) -> float | None:
+    """Seconds after which to plan the export again although nothing happened; None when there is no need."""
+    return seconds_of_patience(observed)
