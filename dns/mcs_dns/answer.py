@@ -1,0 +1,258 @@
+"""Which records a question gets: the specification's record table and the choice of NXDOMAIN or NODATA.
+
+Pure and in values; order among several records of one answer carries no meaning here and is left to `wire`.
+
+Sources: Kubernetes DNS-Based Multicluster Service Discovery 1.0.0 (2.3, 2.4), RFC 1034 4.3.2, RFC 2308 (negative
+answers), RFC 2782 (SRV), RFC 8020 (NXDOMAIN), RFC 8482 (ANY).
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import NamedTuple, assert_never
+
+from mcs.model.names import ServiceKey
+from mcs.model.slices import IPV4, AddressType
+from mcs_dns.query import (
+    Apex,
+    Asked,
+    EmptyNonTerminal,
+    EndpointName,
+    NameServer,
+    NamespaceName,
+    NoSuchName,
+    OtherZone,
+    PortName,
+    Question,
+    SchemaVersion,
+    ServiceName,
+    asked_for,
+)
+from mcs_dns.zone import MAX_NAME, ImportedService, Port, ReadyEndpoint, Zone
+
+SCHEMA_VERSION = "1.0.0"
+
+SRV_PRIORITY = 0
+SRV_WEIGHT = 100
+"""Equal and not zero, so that a client's weighted choice is even (RFC 2782)."""
+
+
+class Type(IntEnum):
+    """The record types that the zone holds, and those that are asked for by a rule of their own."""
+
+    A = 1
+    NS = 2
+    SOA = 6
+    TXT = 16
+    AAAA = 28
+    SRV = 33
+    IXFR = 251
+    AXFR = 252
+    ANY = 255
+
+
+class Rcode(IntEnum):
+    """Response codes (RFC 1035 4.1.1, RFC 6891 9)."""
+
+    NOERROR = 0
+    FORMERR = 1
+    SERVFAIL = 2
+    NXDOMAIN = 3
+    NOTIMP = 4
+    REFUSED = 5
+    BADVERS = 16
+
+
+class Record(NamedTuple):
+    """One resource record of class IN; name without the final dot, data in the form a zone file has."""
+
+    name: str
+    ttl: int
+    type: Type
+    data: str
+
+    def __str__(self) -> str:
+        return f"{self.name}. {self.ttl} IN {self.type.name} {self.data}"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The sections of a response. `service` is the one service it depends on, None when it depends on more."""
+
+    rcode: Rcode
+    answers: tuple[Record, ...] = ()
+    authority: tuple[Record, ...] = ()
+    additional: tuple[Record, ...] = ()
+    service: ServiceKey | None = None
+
+    @property
+    def is_authoritative(self) -> bool:
+        """True when the zone itself says so (the AA bit, RFC 1035 4.1.1)."""
+        return self.rcode in (Rcode.NOERROR, Rcode.NXDOMAIN)
+
+
+def resolve(question: Question, zone: Zone) -> Answer:
+    """The answer of `zone` to `question`.
+
+    REFUSED outside the zone and for zone transfers, SERVFAIL while the zone is not synced, otherwise records, or
+    NOERROR without records (NODATA) where the name exists, or NXDOMAIN; the last two with the SOA (RFC 2308, 2).
+    """
+    asked = asked_for(question.labels, tuple(zone.settings.origin.split(".")))
+    if isinstance(asked, OtherZone) or question.type in (Type.AXFR, Type.IXFR):
+        return Answer(Rcode.REFUSED)
+    if not zone.synced:
+        return Answer(Rcode.SERVFAIL)
+    records = records_of(asked, zone)
+    service = getattr(asked, "service", None)
+    if service not in zone.services:
+        service = None
+    if records is None:
+        return Answer(Rcode.NXDOMAIN, authority=(soa(zone),), service=service)
+    chosen = _of_type(records, question.type)
+    if not chosen:
+        return Answer(Rcode.NOERROR, authority=(soa(zone),), service=service)
+    return Answer(Rcode.NOERROR, chosen, additional=_additional(chosen, asked, zone), service=service)
+
+
+def records_of(asked: Asked, zone: Zone) -> tuple[Record, ...] | None:
+    """All records at the name that was asked for, empty where it exists without any, None where it does not."""
+    settings = zone.settings
+    match asked:
+        case OtherZone() | NoSuchName():
+            return None
+        case EmptyNonTerminal():
+            return ()
+        case Apex():
+            return (soa(zone), Record(settings.origin, settings.ttl, Type.NS, f"{settings.nameserver}."))
+        case SchemaVersion():
+            name = f"dns-version.{settings.origin}"
+            return (Record(name, settings.version_ttl, Type.TXT, f'"{SCHEMA_VERSION}"'),)
+        case NameServer():
+            return _addresses(settings.nameserver, settings.ttl, settings.nameserver_addresses)
+        case NamespaceName(namespace):
+            return () if namespace in zone.namespaces else None
+        case ServiceName(key):
+            return _at_service(key, zone)
+        case PortName(key, port, protocol):
+            return _at_port(key, port, protocol, zone)
+        case EndpointName(key, labels):
+            return _at_endpoint(key, labels, zone)
+        case _:
+            assert_never(asked)
+
+
+def soa(zone: Zone) -> Record:
+    """The zone's SOA; its minimum is the negative TTL (RFC 2308, 4), the same as every other TTL."""
+    settings = zone.settings
+    data = f"{settings.nameserver}. {settings.mailbox}. {zone.serial} 7200 1800 86400 {settings.ttl}"
+    return Record(settings.origin, settings.ttl, Type.SOA, data)
+
+
+def _existing(key: ServiceKey, zone: Zone) -> ImportedService | None:
+    service = zone.services.get(key)
+    return service if service is not None and service.has_names else None
+
+
+def _at_service(key: ServiceKey, zone: Zone) -> tuple[Record, ...] | None:
+    service = _existing(key, zone)
+    if service is None:
+        return None
+    name = _service_name(key, zone)
+    addresses = service.ips or tuple((e.family, a) for e in service.endpoints for a in e.addresses)
+    return (
+        *_addresses(name, zone.settings.ttl, addresses),
+        *_srv(name, _offered(key, service, zone), zone.settings.ttl),
+    )
+
+
+def _at_port(key: ServiceKey, name: str, protocol: str, zone: Zone) -> tuple[Record, ...] | None:
+    service = _existing(key, zone)
+    if service is None:
+        return None
+    ports = service.ports or {port for endpoint in service.endpoints for port in endpoint.ports}
+    named = [port for port in ports if port.name and port.protocol == protocol]
+    if not name:
+        return () if named else None
+    if not any(port.name == name for port in named):
+        return None
+    offered = ((t, p) for t, p in _offered(key, service, zone) if (p.name, p.protocol) == (name, protocol))
+    return _srv(f"_{name}._{protocol}.{_service_name(key, zone)}", offered, zone.settings.ttl)
+
+
+def _at_endpoint(key: ServiceKey, labels: tuple[str, ...], zone: Zone) -> tuple[Record, ...] | None:
+    service = _existing(key, zone)
+    if service is None:
+        return None
+    name = f"{'.'.join(labels)}.{_service_name(key, zone)}"
+    addresses = [(e.family, a) for e in service.endpoints if e.labels == labels for a in e.addresses]
+    if addresses:
+        return _addresses(name, zone.settings.ttl, addresses)
+    # The specification reserves `<clusterid>.<svc>`: it never has records, but names may exist below it.
+    has_names_below = any(endpoint.labels[-len(labels) :] == labels for endpoint in service.endpoints)
+    return () if has_names_below else None
+
+
+def _service_name(key: ServiceKey, zone: Zone) -> str:
+    return f"{key.name}.{key.namespace}.svc.{zone.settings.origin}"
+
+
+def _offered(key: ServiceKey, service: ImportedService, zone: Zone) -> Iterable[tuple[str, Port]]:
+    """(target, port) of every SRV record the service could have."""
+    name = _service_name(key, zone)
+    if service.type == "ClusterSetIP":
+        return ((name, port) for port in service.ports if service.ips)
+    return ((endpoint_name(e, name), port) for e in service.endpoints for port in e.ports)
+
+
+def endpoint_name(endpoint: ReadyEndpoint, service_name: str) -> str:
+    """`<hostname>.<clusterid>.<svc>.<ns>.svc.<zone>` (specification, 2.4.2)."""
+    return f"{'.'.join(endpoint.labels)}.{service_name}"
+
+
+def _addresses(name: str, ttl: int, addresses: Iterable[tuple[AddressType, str]]) -> tuple[Record, ...]:
+    """One record per different address: an RRset has no duplicates (RFC 2181, 5)."""
+    return tuple(
+        Record(name, ttl, Type.A if family == IPV4 else Type.AAAA, address)
+        for family, address in dict.fromkeys(addresses)
+    )
+
+
+def _srv(name: str, offered: Iterable[tuple[str, Port]], ttl: int) -> tuple[Record, ...]:
+    """One record per different (target, port number); a target too long to be a name is left out."""
+    pairs = dict.fromkeys((target, port.port) for target, port in offered if len(target) <= MAX_NAME)
+    return tuple(
+        Record(name, ttl, Type.SRV, f"{SRV_PRIORITY} {SRV_WEIGHT} {port} {target}.") for target, port in pairs
+    )
+
+
+def _of_type(records: tuple[Record, ...], type_: int) -> tuple[Record, ...]:
+    """The RRset of `type_`; for ANY the first one there is (RFC 8482, 4.1)."""
+    if type_ == Type.ANY and records:
+        type_ = records[0].type
+    return tuple(record for record in records if record.type == type_)
+
+
+def _additional(records: tuple[Record, ...], asked: Asked, zone: Zone) -> tuple[Record, ...]:
+    """Addresses of the names that SRV and NS records point to, so that clients need not ask again."""
+    ttl = zone.settings.ttl
+    match asked:
+        case Apex() if records[0].type == Type.NS:
+            return _addresses(zone.settings.nameserver, ttl, zone.settings.nameserver_addresses)
+        case ServiceName(key) | PortName(key) if records[0].type == Type.SRV:
+            name = _service_name(key, zone)
+            service = zone.services[key]
+            if service.type == "ClusterSetIP":
+                return _addresses(name, ttl, service.ips)
+            targets = {record.data.rsplit(" ", 1)[-1] for record in records}
+            found: dict[str, list[tuple[AddressType, str]]] = {}
+            for endpoint in service.endpoints:
+                addresses = found.setdefault(endpoint_name(endpoint, name), [])
+                addresses.extend((endpoint.family, address) for address in endpoint.addresses)
+            return tuple(
+                record
+                for target, addresses in found.items()
+                if f"{target}." in targets
+                for record in _addresses(target, ttl, addresses)
+            )
+        case _:
+            return ()

@@ -1,0 +1,198 @@
+"""Sockets for the zone: UDP and TCP, and counters of what was answered.
+
+Everything about packets is left to `wire`, everything about records to `answer`; who builds zones is not known here.
+
+Sources: RFC 1035 4.2 (transports), RFC 7766 (TCP: framing, pipelining, idle timeout, connection limit).
+"""
+
+import asyncio
+import random
+import socket
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import Any, Self, cast
+
+import structlog
+
+from mcs_dns.answer import Rcode, Type
+from mcs_dns.responder import Responder
+from mcs_dns.wire import MAX_DATAGRAM, STREAM
+from mcs_dns.zone import Zone
+
+log = structlog.get_logger(__name__)
+
+_PORT_ATTEMPTS = 16
+
+
+def _shuffled(items: list[bytes], /) -> list[bytes]:
+    return random.sample(items, len(items))
+
+
+class DnsServer:
+    """Answers `zone` on one address over UDP and TCP.
+
+    Replacing the zone is one assignment: `server.zone = zone`; each query is answered from one zone as a whole. Port
+    0 takes a free port, the same for both transports; `port` tells which. Durations are seconds of the loop's clock.
+    """
+
+    def __init__(
+        self,
+        zone: Zone,
+        host: str,
+        port: int,
+        *,
+        tcp_idle_timeout: float = 10.0,
+        tcp_connections: int = 256,
+    ) -> None:
+        self.host = host
+        self.port = port
+        self._idle_timeout = tcp_idle_timeout
+        self._connection_limit = tcp_connections
+        self._udp = Responder(zone, MAX_DATAGRAM, _shuffled)
+        self._tcp = Responder(zone, STREAM, _shuffled)
+        self._datagrams: asyncio.DatagramTransport | None = None
+        self._listener: asyncio.Server | None = None
+        self._connections: set[asyncio.Task[None]] = set()
+
+    @property
+    def zone(self) -> Zone:
+        """The zone that is answered from."""
+        return self._udp.zone
+
+    @zone.setter
+    def zone(self, zone: Zone) -> None:
+        self._udp.zone = zone
+        self._tcp.zone = zone
+
+    @property
+    def counts(self) -> Mapping[tuple[str, str, str], int]:
+        """Responses since the start by (query type, response code, transport), for a metrics collector.
+
+        Types that the zone does not hold count as "other", so that no client can make up ever more of them.
+        """
+        totals: dict[tuple[str, str, str], int] = {}
+        for transport, responder in (("udp", self._udp), ("tcp", self._tcp)):
+            for (type_, rcode), count in responder.counts.items():
+                key = (_type_name(type_), Rcode(rcode).name, transport)
+                totals[key] = totals.get(key, 0) + count
+        return totals
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.stop()
+
+    async def start(self) -> None:
+        """Listen. Raises OSError when the address cannot be bound."""
+        loop = asyncio.get_running_loop()
+        stream, datagram = _bound_pair(self.host, self.port)
+        self.port = stream.getsockname()[1]
+        self._datagrams, _ = await loop.create_datagram_endpoint(lambda: _Datagrams(self._udp), sock=datagram)
+        self._listener = await asyncio.start_server(self._serve_connection, sock=stream)
+        log.info("answering", zone=self.zone.settings.origin, host=self.host, port=self.port)
+
+    async def stop(self) -> None:
+        """Stop listening and close every connection; returns when all are closed."""
+        if self._datagrams is not None:
+            self._datagrams.close()
+        if self._listener is not None:
+            self._listener.close()
+        for connection in self._connections:
+            connection.cancel()
+        await asyncio.gather(*self._connections, return_exceptions=True)
+        if self._listener is not None:
+            await self._listener.wait_closed()
+
+    async def _serve_connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        task.set_name("dns-tcp-connection")
+        try:
+            if len(self._connections) < self._connection_limit:
+                self._connections.add(task)
+                await self._answer_stream(reader, writer)
+        except (TimeoutError, asyncio.CancelledError) as stopped:
+            # What the client has not taken by now is not waited for.
+            writer.transport.abort()
+            if isinstance(stopped, asyncio.CancelledError):
+                raise
+        except (ConnectionError, asyncio.IncompleteReadError):
+            # The client went away or has nothing more to ask.
+            pass
+        finally:
+            self._connections.discard(task)
+            writer.close()
+
+    async def _answer_stream(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer queries one after the other, as many as come (RFC 7766, 6.2.1.1), until the client is idle."""
+        writer.transport.set_write_buffer_limits(0)
+        while True:
+            async with asyncio.timeout(self._idle_timeout):
+                packet = await reader.readexactly(int.from_bytes(await reader.readexactly(2)))
+            response = self._tcp.respond(packet)
+            if response is None:
+                return
+            writer.write(len(response).to_bytes(2) + response)
+            async with asyncio.timeout(self._idle_timeout):
+                await writer.drain()
+
+
+class _Datagrams(asyncio.DatagramProtocol):
+    """One datagram in, at most one out."""
+
+    def __init__(self, responder: Responder) -> None:
+        self._respond = responder.respond
+        self._send: Callable[[bytes, Any], None]
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        # A cast, since uvloop's transports are not of asyncio's classes.
+        self._send = cast("asyncio.DatagramTransport", transport).sendto
+
+    def datagram_received(self, data: bytes, addr: tuple[str | Any, int]) -> None:
+        response = self._respond(data)
+        if response is not None:
+            self._send(response, addr)
+
+    def error_received(self, exc: Exception) -> None:
+        """An earlier response could not be delivered: nothing to do, the client asks again."""
+
+
+def _bound_pair(host: str, port: int) -> tuple[socket.socket, socket.socket]:
+    """A stream and a datagram socket of the same port; with port 0 one that is free for both."""
+    for attempt in range(_PORT_ATTEMPTS):
+        stream = _bound(host, port, socket.SOCK_STREAM)
+        try:
+            return stream, _bound(host, stream.getsockname()[1], socket.SOCK_DGRAM)
+        except OSError:
+            stream.close()
+            if port or attempt == _PORT_ATTEMPTS - 1:
+                raise
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _bound(host: str, port: int, kind: socket.SocketKind) -> socket.socket:
+    family, _, _, _, address = socket.getaddrinfo(host, port, type=kind, flags=socket.AI_NUMERICHOST)[0]
+    bound = socket.socket(family, kind)
+    try:
+        if kind == socket.SOCK_STREAM:
+            # For datagrams the same option would let a second server take the port unnoticed.
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.setblocking(False)
+        bound.bind(address)
+    except OSError:
+        bound.close()
+        raise
+    return bound
+
+
+def _type_name(type_: int) -> str:
+    if type_ == 0:
+        return "none"
+    try:
+        return Type(type_).name
+    except ValueError:
+        return "other"

@@ -1,0 +1,285 @@
+"""Packets in, packets out: the header rules of DNS, and the zone's answers as bytes.
+
+`respond` is the whole behaviour as one pure function; `responder` gives the same bytes faster. Which records a
+question gets is left to `answer`, sockets to `server`.
+
+Answers are encoded by dnslib. Questions are read here, in a few bounded steps: dnslib follows compression pointers
+recursively and refuses labels that are not text, where a server must survive the first and answer the second.
+
+Sources: RFC 1035 (format), RFC 2181 (truncation, 9), RFC 3225 (DO), RFC 6891 (EDNS), RFC 9619 (one question).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from dnslib import RDMAP, RR, DNSBuffer, DNSLabel
+
+from mcs_dns.answer import Answer, Rcode, Record, Type, resolve
+from mcs_dns.query import Question
+from mcs_dns.zone import Zone
+
+STREAM = 65535
+"""The size limit of TCP (RFC 7766, 8); as a limit it says that no datagram has to hold the response."""
+
+MAX_DATAGRAM = 1232
+"""Largest UDP response: what crosses every usual path without fragments. Also advertised as our EDNS size."""
+
+MIN_DATAGRAM = 512
+"""What every client takes (RFC 1035, 4.2.1)."""
+
+CLASS_IN = 1
+OPT = 41
+_POINTER_REACH = 0x3FFF
+_MOST_RECORDS = 8
+
+
+class Shuffle(Protocol):
+    """Returns the items in an order chosen without bias; the one place where chance comes in."""
+
+    def __call__(self, items: list[bytes], /) -> list[bytes]: ...
+
+
+def in_order(items: list[bytes], /) -> list[bytes]:
+    """No shuffling: the items as they are."""
+    return items
+
+
+@dataclass(frozen=True, slots=True)
+class Edns:
+    """What a query's OPT record says (RFC 6891, 6.1)."""
+
+    payload: int
+    version: int
+    wants_dnssec: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A query as read: the first three header bytes, the question as it was sent, and its EDNS."""
+
+    head: bytes
+    question: bytes
+    edns: Edns | None
+
+    @property
+    def key(self) -> bytes:
+        """The question with its name in lower case; the last four bytes are type and class."""
+        return self.question[:-4].lower() + self.question[-4:]
+
+    @property
+    def type(self) -> int:
+        """The question's type."""
+        return int.from_bytes(self.question[-4:-2])
+
+    @property
+    def klass(self) -> int:
+        """The question's class."""
+        return int.from_bytes(self.question[-2:])
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """An answer as bytes, to be put behind header and question. Answer records may be put in any order."""
+
+    rcode: Rcode
+    is_authoritative: bool
+    answers: tuple[bytes, ...] = ()
+    authority: tuple[bytes, ...] = ()
+    additional: tuple[bytes, ...] = ()
+
+
+class MalformedQueryError(ValueError):
+    """The packet has a header but does not keep to the format."""
+
+
+def respond(
+    packet: bytes, zone: Zone, limit: int = MAX_DATAGRAM, shuffled: Shuffle = in_order
+) -> bytes | None:
+    """The response to `packet`, or None when it deserves none.
+
+    `limit` is the largest response in bytes: STREAM on TCP, else the datagram limit, below which the client's own
+    size counts. Never raises, whatever the bytes. None for what is too short for a header and for responses, which
+    answering could make two servers answer each other for ever.
+    """
+    return response_by_rules(packet, limit, shuffled, lambda query: _encoded(query, zone))
+
+
+def response_by_rules(
+    packet: bytes, limit: int, shuffled: Shuffle, encoded: Callable[["Query"], "Encoded"]
+) -> bytes | None:
+    """The response by the rules of header and format; `encoded` gives the answer of what passes them."""
+    if len(packet) < 12 or packet[2] & 0x80:
+        return None
+    if packet[2] & 0x78:
+        return _bare(packet, Rcode.NOTIMP)
+    try:
+        query = read_query(packet)
+    except MalformedQueryError:
+        return _bare(packet, Rcode.FORMERR)
+    return assembled(query, encoded(query), limit, shuffled)
+
+
+def _encoded(query: Query, zone: Zone) -> Encoded:
+    refusal = refusal_of(query)
+    return refusal or encoded_answer(query.key, resolve(question_of(query.key), zone))
+
+
+def refusal_of(query: Query) -> Encoded | None:
+    """What a query gets whose EDNS version (RFC 6891, 6.1.3) or class is not served."""
+    if query.edns is not None and query.edns.version != 0:
+        return Encoded(Rcode.BADVERS, is_authoritative=False)
+    if query.klass != CLASS_IN:
+        return Encoded(Rcode.REFUSED, is_authoritative=False)
+    return None
+
+
+def question_of(key: bytes) -> Question:
+    return Question(tuple(label.decode("latin-1") for label in _labels(key)), int.from_bytes(key[-4:-2]))
+
+
+def _bare(packet: bytes, rcode: Rcode) -> bytes:
+    """A header alone: the packet's id, opcode and RD with `rcode`."""
+    return packet[:2] + bytes((0x80 | packet[2] & 0x79, rcode)) + bytes(8)
+
+
+def read_query(packet: bytes) -> Query:
+    """The query in `packet`, which has at least a header.
+
+    Raises MalformedQueryError unless there is exactly one question (RFC 9619) with an uncompressed name, all records
+    can be stepped over, at most one of them is an OPT of the root (RFC 6891, 6.1.1), and nothing follows them.
+    """
+    questions, others = int.from_bytes(packet[4:6]), packet[6:12]
+    before = int.from_bytes(others[0:2]) + int.from_bytes(others[2:4])
+    additional = int.from_bytes(others[4:6])
+    if questions != 1 or before + additional > _MOST_RECORDS:
+        raise MalformedQueryError
+    name_end = _name_end(packet, 12, may_point=False)
+    offset = name_end + 4
+    edns: Edns | None = None
+    for index in range(before + additional):
+        start = offset
+        offset = _name_end(packet, start, may_point=True) + 10
+        if offset > len(packet):
+            raise MalformedQueryError
+        if index >= before and int.from_bytes(packet[offset - 10 : offset - 8]) == OPT:
+            if edns is not None or packet[start] != 0:
+                raise MalformedQueryError
+            edns = Edns(
+                payload=int.from_bytes(packet[offset - 8 : offset - 6]),
+                version=packet[offset - 5],
+                wants_dnssec=bool(packet[offset - 4] & 0x80),
+            )
+        offset += int.from_bytes(packet[offset - 2 : offset])
+    if offset != len(packet):
+        raise MalformedQueryError
+    return Query(head=packet[:3], question=packet[12 : name_end + 4], edns=edns)
+
+
+def _name_end(packet: bytes, start: int, *, may_point: bool) -> int:
+    """Offset after the name at `start`. Raises MalformedQueryError for what is no name of at most 255 bytes."""
+    offset = start
+    while offset < len(packet) and offset - start < 255:
+        length = packet[offset]
+        if length == 0:
+            return offset + 1
+        if length >= 0xC0 and may_point:
+            return offset + 2
+        if length > 63:
+            raise MalformedQueryError
+        offset += 1 + length
+    raise MalformedQueryError
+
+
+def _labels(name: bytes) -> list[bytes]:
+    """The labels at the start of `name`, an uncompressed name that was checked before."""
+    labels = []
+    offset = 0
+    while length := name[offset]:
+        labels.append(name[offset + 1 : offset + 1 + length])
+        offset += 1 + length
+    return labels
+
+
+def encoded_answer(key: bytes, answer: Answer) -> Encoded:
+    """`answer` to the question `key` (lower case) as bytes, compressed as if it followed header and question."""
+    buffer = DNSBuffer(bytes(12))
+    buffer.offset = 12
+    buffer.encode_name(DNSLabel(_labels(key)))
+    buffer.append(key[-4:])
+
+    def chunks(records: tuple[Record, ...]) -> tuple[bytes, ...]:
+        return tuple(_appended(buffer, record) for record in records)
+
+    return Encoded(
+        rcode=answer.rcode,
+        is_authoritative=answer.is_authoritative,
+        answers=chunks(answer.answers),
+        authority=chunks(answer.authority),
+        additional=chunks(answer.additional),
+    )
+
+
+def _appended(buffer: DNSBuffer, record: Record) -> bytes:
+    """The bytes of `record`, which are also appended to `buffer`."""
+    data = [record.data.strip('"')] if record.type == Type.TXT else record.data.split(" ")
+    rdata = RDMAP[record.type.name].fromZone(data)
+    start = buffer.offset
+    RR(DNSLabel(record.name.encode().split(b".")), record.type, CLASS_IN, record.ttl, rdata).pack(buffer)
+    if buffer.offset > _POINTER_REACH:
+        # dnslib would point to names beyond the 14 bits that a compression pointer has.
+        buffer.names = {name: at for name, at in buffer.names.items() if at <= _POINTER_REACH}
+    return bytes(buffer.data[start:])
+
+
+def assembled(query: Query, encoded: Encoded, limit: int, shuffled: Shuffle) -> bytes:
+    """The response: header, question in the case it was asked in (0x20), what fits of the answer, OPT.
+
+    What does not fit of the answer or authority section sets TC (RFC 2181, 9); of the additional section it is
+    left out silently.
+    """
+    opt = b"" if query.edns is None else opt_record(query.edns, encoded.rcode)
+    room = _size_limit(query.edns, limit) - 12 - len(query.question) - len(opt)
+    answers = list(encoded.answers)
+    if len(answers) > 1:
+        answers = shuffled(answers)
+    taken, room = _fitting(answers, room)
+    truncated = len(taken) < len(answers)
+    authority, room = ([], 0) if truncated else _fitting(list(encoded.authority), room)
+    truncated = truncated or len(authority) < len(encoded.authority)
+    additional = [] if truncated else _fitting(list(encoded.additional), room)[0]
+    flags = 0x80 | query.head[2] & 0x01 | (encoded.is_authoritative and 0x04) | (truncated and 0x02)
+    counts = (1, len(taken), len(authority), len(additional) + bool(opt))
+    return b"".join(
+        (
+            query.head[:2],
+            bytes((flags, encoded.rcode & 0x0F)),
+            *(count.to_bytes(2) for count in counts),
+            query.question,
+            *taken,
+            *authority,
+            *additional,
+            opt,
+        )
+    )
+
+
+def _size_limit(edns: Edns | None, limit: int) -> int:
+    if limit == STREAM:
+        return limit
+    return min(limit, max(MIN_DATAGRAM, edns.payload if edns else 0))
+
+
+def _fitting(records: list[bytes], room: int) -> tuple[list[bytes], int]:
+    """The first records that fit into `room` bytes together, and what is left of it."""
+    for index, record in enumerate(records):
+        if len(record) > room:
+            return records[:index], room
+        room -= len(record)
+    return records, room
+
+
+def opt_record(edns: Edns, rcode: Rcode) -> bytes:
+    """Our OPT: our size, the upper bits of `rcode`, version 0, DO as it was asked (RFC 3225, 3)."""
+    ttl = bytes((rcode >> 4, 0, 0x80 if edns.wants_dnssec else 0, 0))
+    return b"\0" + OPT.to_bytes(2) + MAX_DATAGRAM.to_bytes(2) + ttl + b"\0\0"
