@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from mcs.sandbox.apply.causes import Cause as Cause
+from mcs.sandbox.apply.causes import Cause as Cause  # noqa: PLC0414 - raised with the errors of this module
 from mcs.sandbox.resources import ResourceType
 
 

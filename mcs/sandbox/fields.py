@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Any
 
 from mcs.sandbox import openapi_schema
-from mcs.sandbox.apply import defaults, schemas, validation
+from mcs.sandbox.apply import defaults, schemas
 from mcs.sandbox.errors import Cause, StatusError, bad_request
 from mcs.sandbox.resources import ResourceType
 from mcs.sandbox.store import Object
@@ -65,7 +65,7 @@ def decoded(
         unknown = schemas.unknown_fields(obj, schema) if schema is not None else ()
         obj = _without(obj, unknown)
     tell_unknown(unknown, how, warn, refuse)
-    return obj if resource.custom else defaults.with_defaults(resource.kind, obj)
+    return obj if resource.custom else defaults.with_defaults(resource.group, resource.kind, obj)
 
 
 def tell_unknown(unknown: Sequence[str], how: FieldValidation, warn: Warn, refuse: Refuse) -> None:
@@ -81,7 +81,7 @@ def tell_unknown(unknown: Sequence[str], how: FieldValidation, warn: Warn, refus
 def invalid_in(resource: ResourceType, obj: Object, old: Object | None) -> list[Cause]:
     """What is wrong with the values of an object about to be stored."""
     if not resource.custom:
-        return list(validation.invalid_fields(resource.kind, obj, old))
+        return []
     return openapi_schema.invalid_values(obj, openapi_of(resource, resource.version))
 
 

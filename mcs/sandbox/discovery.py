@@ -1,0 +1,142 @@
+"""The discovery documents: which groups, versions and resources a sandbox serves, plain and aggregated.
+
+Source: Kubernetes API concepts, "API discovery"; `apidiscovery.k8s.io/v2`.
+"""
+
+from typing import Any
+
+from mcs.sandbox.resources import Registry, ResourceType
+
+AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+VERSION = {
+    "major": "1",
+    "minor": "34",
+    "emulationMajor": "1",
+    "emulationMinor": "34",
+    "minCompatibilityMajor": "1",
+    "minCompatibilityMinor": "33",
+    "gitVersion": "v1.34.4+sandbox",
+    "gitCommit": "",
+    "gitTreeState": "clean",
+    "buildDate": "1970-01-01T00:00:00Z",
+    "goVersion": "none",
+    "compiler": "python",
+    "platform": "linux/amd64",
+}
+_SCALE_KIND = {"group": "autoscaling", "version": "v1", "kind": "Scale"}
+
+
+def api_versions(address: str) -> dict[str, Any]:
+    """`GET /api`; `address` is host:port of the server."""
+    by_client = [{"clientCIDR": "0.0.0.0/0", "serverAddress": address}]
+    return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": by_client}
+
+
+def api_group_list(registry: Registry) -> dict[str, Any]:
+    """`GET /apis`."""
+    groups = [_group(name, versions) for name, versions in registry.groups().items() if name]
+    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
+
+
+def api_group(registry: Registry, name: str) -> dict[str, Any] | None:
+    """`GET /apis/GROUP`; None when nobody serves the group."""
+    versions = registry.groups().get(name)
+    return {"kind": "APIGroup", "apiVersion": "v1", **_group(name, versions)} if name and versions else None
+
+
+def _group(name: str, versions: tuple[str, ...]) -> dict[str, Any]:
+    listed = [{"groupVersion": f"{name}/{version}", "version": version} for version in versions]
+    return {"name": name, "versions": listed, "preferredVersion": listed[0]}
+
+
+def api_resource_list(registry: Registry, group: str, version: str) -> dict[str, Any] | None:
+    """`GET /api/v1` or `/apis/GROUP/VERSION`; None when nobody serves it."""
+    served = [resource for resource in registry if resource.group == group and version in resource.served]
+    if not served:
+        return None
+    return {
+        "kind": "APIResourceList",
+        **({"apiVersion": "v1"} if group else {}),
+        "groupVersion": served[0].api_version_of(version),
+        "resources": [entry for resource in served for entry in _resource_entries(resource, version)],
+    }
+
+
+def _resource_entries(resource: ResourceType, version: str) -> list[dict[str, Any]]:
+    main: dict[str, Any] = {
+        "name": resource.plural,
+        "singularName": resource.singular,
+        "namespaced": resource.namespaced,
+        "kind": resource.kind,
+        "verbs": list(resource.verbs),
+    }
+    if resource.short_names:
+        main["shortNames"] = list(resource.short_names)
+    if resource.categories:
+        main["categories"] = list(resource.categories)
+    entries = [main]
+    for name in resource.subresources:
+        entry: dict[str, Any] = {
+            "name": f"{resource.plural}/{name}",
+            "singularName": "",
+            "namespaced": resource.namespaced,
+        }
+        entry |= _SCALE_KIND if name == "scale" else {"kind": resource.kind}
+        entries.append({**entry, "verbs": _subresource_verbs(name)})
+    return entries
+
+
+def _subresource_verbs(name: str) -> list[str]:
+    return ["update"] if name == "finalize" else ["get", "patch", "update"]
+
+
+def aggregated(registry: Registry, *, core: bool) -> dict[str, Any]:
+    """`GET /api` (core) or `/apis` as an APIGroupDiscoveryList of apidiscovery.k8s.io/v2."""
+    items = []
+    for name, versions in registry.groups().items():
+        if bool(name) is core:
+            continue
+        listed = [
+            {
+                "version": version,
+                "resources": [
+                    _aggregated_entry(resource, version)
+                    for resource in registry
+                    if resource.group == name and version in resource.served
+                ],
+                "freshness": "Current",
+            }
+            for version in versions
+        ]
+        metadata = {"name": name} if name else {}
+        items.append({"metadata": metadata, "versions": listed})
+    return {
+        "kind": "APIGroupDiscoveryList",
+        "apiVersion": "apidiscovery.k8s.io/v2",
+        "metadata": {},
+        "items": items,
+    }
+
+
+def _aggregated_entry(resource: ResourceType, version: str) -> dict[str, Any]:
+    kind = {"group": resource.group, "version": version, "kind": resource.kind}
+    entry: dict[str, Any] = {
+        "resource": resource.plural,
+        "responseKind": kind,
+        "scope": "Namespaced" if resource.namespaced else "Cluster",
+        "singularResource": resource.singular,
+        "verbs": list(resource.verbs),
+    }
+    if resource.short_names:
+        entry["shortNames"] = list(resource.short_names)
+    if resource.categories:
+        entry["categories"] = list(resource.categories)
+    below = [
+        {
+            "subresource": name,
+            "responseKind": _SCALE_KIND if name == "scale" else kind,
+            "verbs": _subresource_verbs(name),
+        }
+        for name in resource.subresources
+    ]
+    return {**entry, "subresources": below} if below else entry

@@ -1,0 +1,150 @@
+"""Lists: which revision a client may ask for, and chunks of one consistent snapshot.
+
+Source: Kubernetes API concepts, "Semantics for get and list" (resourceVersionMatch), "Retrieving large
+results sets in chunks".
+"""
+
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import msgspec
+
+from mcs.sandbox.errors import (
+    Cause,
+    Details,
+    StatusError,
+    bad_request,
+    expired,
+    too_large_resource_version,
+)
+from mcs.sandbox.resources import ResourceType
+from mcs.sandbox.selectors import Selection
+from mcs.sandbox.store import CompactedError, Object, Objects, Store, key_of
+
+CONTINUE_EXPIRED = (
+    "The provided continue parameter is too old to display a consistent list result. You can start a new "
+    "list without the continue parameter, or use the continue token in this response to retrieve the "
+    "remainder of the results. Continuing with the provided token results in an inconsistent list - objects "
+    "that were created, modified, or deleted between the time the first chunk was returned and now may show "
+    "up in the list."
+)
+LIST_EXPIRED = "The resourceVersion for the provided list is too old."
+LATEST = -1
+"""In a continue token: go on from the key with whatever is present now."""
+
+
+class ContinueToken(msgspec.Struct, frozen=True):
+    """Where the next chunk starts, and of which revision."""
+
+    v: str
+    rv: int
+    start: str
+
+    def encoded(self) -> str:
+        """As the client sees it."""
+        return base64.urlsafe_b64encode(msgspec.json.encode(self)).decode().rstrip("=")
+
+
+def decoded_token(text: str) -> ContinueToken:
+    """The token; raises BadRequest for one this server did not make."""
+    try:
+        padded = text + "=" * (-len(text) % 4)
+        return msgspec.json.decode(base64.urlsafe_b64decode(padded), type=ContinueToken)
+    except (ValueError, msgspec.DecodeError) as error:
+        raise bad_request(f"continue key is not valid: {error}") from error
+
+
+def invalid_options(field: str, message: str, reason: str = "FieldValueForbidden") -> StatusError:
+    """422 about list options."""
+    details = Details(group="meta.k8s.io", kind="ListOptions", causes=(Cause(reason, message, field),))
+    told = f'ListOptions.meta.k8s.io "" is invalid: {field}: {message}'
+    return StatusError(422, "Invalid", told, details)
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Some objects of a list, and its metadata."""
+
+    objects: Objects
+    metadata: Object
+
+
+def resource_version(text: str) -> int:
+    """The number; raises Invalid for anything else."""
+    if text and not text.isdigit():
+        message = f'Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
+        raise invalid_options("resourceVersion", message, "FieldValueInvalid")
+    return int(text or 0)
+
+
+def chunk(store: Store, resource: ResourceType, wanted: Selection, query: Mapping[str, str]) -> Chunk:
+    """What a list request gets; raises `StatusError`."""
+    limit = int(query.get("limit") or 0) if (query.get("limit") or "0").isdigit() else 0
+    revision, after = _start(store, query, limit)
+    try:
+        present = store.revision if revision == LATEST else revision
+        objects = store.list_at(resource, present, wanted.namespace)
+    except CompactedError as error:
+        raise _too_old(store, query) from error
+    objects = [obj for obj in objects if _position(obj) > after and obj in wanted]
+    metadata: Object = {"resourceVersion": str(present)}
+    if limit and len(objects) > limit:
+        token = ContinueToken("meta.k8s.io/v1", present, _position(objects[limit - 1]))
+        metadata["continue"] = token.encoded()
+        if wanted.everything:
+            metadata["remainingItemCount"] = len(objects) - limit
+        objects = objects[:limit]
+    return Chunk(objects, metadata)
+
+
+def _position(obj: Object) -> str:
+    return "/".join(key_of(obj)) + "\x00"
+
+
+def _start(store: Store, query: Mapping[str, str], limit: int) -> tuple[int, str]:
+    """The revision to read (`LATEST`: whatever is present) and the position after which to go on."""
+    asked, match = query.get("resourceVersion", ""), query.get("resourceVersionMatch", "")
+    text = query.get("continue", "")
+    if match:
+        _check_match(asked, match, text)
+    if text:
+        if asked not in ("", "0"):
+            raise bad_request("specifying resource version is not allowed when using continue")
+        token = decoded_token(text)
+        return (LATEST if token.rv <= 0 else token.rv), token.start
+    revision = resource_version(asked)
+    if revision > store.revision:
+        raise too_large_resource_version(revision, store.revision)
+    if match == "Exact" or (limit and revision and not match):
+        return revision, ""
+    return LATEST, ""
+
+
+def _check_match(asked: str, match: str, text: str) -> None:
+    if text:
+        raise invalid_options(
+            "resourceVersionMatch", "Forbidden: resourceVersionMatch is forbidden when continue is provided"
+        )
+    if not asked:
+        raise invalid_options(
+            "resourceVersionMatch",
+            "Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided",
+        )
+    if match not in ("Exact", "NotOlderThan"):
+        supported = 'supported values: "Exact", "NotOlderThan", ""'
+        told = f'Unsupported value: "{match}": {supported}'
+        raise invalid_options("resourceVersionMatch", told, "FieldValueNotSupported")
+    if match == "Exact" and asked == "0":
+        raise invalid_options(
+            "resourceVersionMatch",
+            'Forbidden: resourceVersionMatch "exact" is forbidden for resourceVersion "0"',
+        )
+
+
+def _too_old(store: Store, query: Mapping[str, str]) -> StatusError:
+    text = query.get("continue", "")
+    if not text:
+        return expired(LIST_EXPIRED)
+    token = msgspec.structs.replace(decoded_token(text), rv=LATEST)
+    return expired(CONTINUE_EXPIRED, token.encoded())

@@ -1,0 +1,250 @@
+"""Create, update, patch, apply, delete and scale as HTTP asks for them, carried out on the `Api`.
+
+From decoded query parameters and body bytes to the object and the code of the answer. Source:
+Kubernetes API concepts, "API verbs", "Patches and updates", "Dry-run"; API reference, DeleteOptions.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mcs.sandbox import negotiation, strategies
+from mcs.sandbox.api import Api, WriteOptions
+from mcs.sandbox.deletion import DeleteOptions
+from mcs.sandbox.errors import Cause, Details, StatusError, bad_request
+from mcs.sandbox.fields import Refuse, schema_for
+from mcs.sandbox.meta import Preconditions
+from mcs.sandbox.openapi_schema import type_name
+from mcs.sandbox.patches import PatchType, accepted_patches, patched
+from mcs.sandbox.resources import ResourceType
+from mcs.sandbox.scale import scale_of, scaled
+from mcs.sandbox.selectors import selection
+from mcs.sandbox.store import Object, Objects
+from mcs.sandbox.targets import Target, dry_run, write_query
+
+BUILTIN_BODIES = (negotiation.JSON, negotiation.YAML, negotiation.PROTOBUF)
+CUSTOM_BODIES = (negotiation.JSON, negotiation.YAML)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One write request: what it is about and what came with it."""
+
+    target: Target
+    query: Mapping[str, str]
+    body: bytes
+    content_type: str
+    user_agent: str
+    warn: Callable[[str], None]
+
+    @property
+    def namespace(self) -> str:
+        """Of the object; "" at cluster scope."""
+        return self.target.namespace or ""
+
+    def options(self, kind: str, *, applies: bool = False) -> WriteOptions:
+        """For the `Api`; raises Invalid."""
+        asked = write_query(self.query, self.user_agent, kind, applies=applies)
+        return WriteOptions(
+            manager=asked.manager,
+            dry_run=asked.dry_run,
+            force=asked.force,
+            field_validation=asked.field_validation,
+            warn=self.warn,
+            version=self.target.version,
+        )
+
+    def decoded(self) -> Object:
+        """The object in the body; raises UnsupportedMediaType or BadRequest."""
+        resource = self.target.resource
+        accepted = CUSTOM_BODIES if resource.custom else BUILTIN_BODIES
+        body = negotiation.read_body(self.body, self.content_type, accepted)
+        if not isinstance(body, dict):
+            told = f"json: cannot unmarshal {type_name(body)} into Go value of type struct"
+            raise bad_request(f"couldn't get version/kind; json parse error: {told}")
+        if self.target.subresource != "scale":
+            _check_kind(resource, self.target.version, body)
+        return body
+
+
+def _check_kind(resource: ResourceType, version: str, body: Object) -> None:
+    expected = resource.api_version_of(version)
+    kind, api_version = body.get("kind") or "", body.get("apiVersion") or ""
+    if not resource.custom:
+        kind, api_version = kind or resource.kind, api_version or expected
+    for word, value in (("kind", kind), ("apiVersion", api_version)):
+        if not value:
+            raise bad_request(f"Object '{word.capitalize()}' is missing in the body")
+    if kind != resource.kind:
+        told = f"{kind} in version {api_version.rpartition('/')[2]!r} cannot be handled as a {resource.kind}"
+        raise bad_request(told.replace("'", '"') + ": no kind match")
+    if api_version != expected:
+        raise bad_request(
+            f"the API version in the data ({api_version}) does not match the expected API version ({expected})"
+        )
+
+
+Answer = tuple[int, Object]
+"""Status code and object."""
+
+
+def create(api: Api, asked: Asked) -> Answer:
+    """POST."""
+    options = asked.options("CreateOptions")
+    return 201, api.create(asked.target.resource, asked.decoded(), namespace=asked.namespace, options=options)
+
+
+def update(api: Api, asked: Asked) -> Answer:
+    """PUT of an object or a subresource."""
+    target = asked.target
+    options = asked.options("UpdateOptions")
+    obj = asked.decoded()
+    if target.subresource == "scale":
+        return 200, _scale(api, asked, options, lambda seen: obj)
+    metadata = obj.get("metadata") or {}
+    if target.resource.namespaced and metadata.get("namespace", asked.namespace) != asked.namespace:
+        raise bad_request("the namespace of the provided object does not match the namespace sent on the URL")
+    if metadata.get("name", target.name) != target.name:
+        told = (
+            f"the name of the object ({metadata['name']}) does not match the name on the URL ({target.name})"
+        )
+        raise bad_request(told)
+    place = {"namespace": asked.namespace} if target.resource.namespaced else {}
+    obj = {**obj, "metadata": {**metadata, "name": target.name, **place}}
+    existed = api.store.get(target.resource, asked.namespace, target.name) is not None
+    stored = api.update(target.resource, obj, subresource=target.subresource, options=options)
+    return (200 if existed else 201), stored
+
+
+def patch(api: Api, asked: Asked) -> Answer:
+    """PATCH of any of the four kinds."""
+    target = asked.target
+    accepted = accepted_patches(target.resource)
+    body = negotiation.read_body(asked.body, asked.content_type or "none", accepted)
+    kind = PatchType(asked.content_type.partition(";")[0].strip().lower())
+    options = asked.options("PatchOptions", applies=kind is PatchType.APPLY)
+    if kind is PatchType.APPLY:
+        return _apply(api, asked, body, options)
+    if target.subresource == "scale":
+        return 200, _scale(api, asked, options, lambda seen: patched(seen, body, kind, None))
+    schema = schema_for(target.resource, target.version)
+    stored = api.patch(
+        target.resource,
+        asked.namespace,
+        target.name,
+        lambda live: patched(live, body, kind, schema),
+        subresource=target.subresource,
+        options=options,
+        refuse=_undecodable_patch(body),
+    )
+    return 200, stored
+
+
+def _undecodable_patch(body: Any) -> Refuse:
+    def refuse(why: str) -> StatusError:
+        cause = Cause("FieldValueInvalid", f'Invalid value: "{body}": {why}', "patch")
+        told = f' "" is invalid: patch: {cause.message}'
+        return StatusError(422, "Invalid", told, Details(causes=(cause,)))
+
+    return refuse
+
+
+def _apply(api: Api, asked: Asked, body: Any, options: WriteOptions) -> Answer:
+    target = asked.target
+    if not isinstance(body, dict):
+        raise bad_request(f"error decoding YAML: cannot unmarshal {type_name(body)} into an object")
+    metadata = body.get("metadata") or {}
+    if target.subresource == "scale":
+        return 200, _scale(
+            api, asked, options, lambda seen: {**seen, "spec": {**seen["spec"], **(body.get("spec") or {})}}
+        )
+    for word in ("apiVersion", "kind"):
+        if not body.get(word):
+            raise bad_request(f"invalid object type: /, Kind={body.get('kind', '')}: {word} is missing")
+    _check_kind(target.resource, target.version, body)
+    if metadata.get("name") not in (None, target.name):
+        told = f"name must be provided and match the URL: {metadata.get('name')}"
+        raise bad_request(told)
+    place = {"namespace": asked.namespace} if target.resource.namespaced else {}
+    config = {**body, "metadata": {**metadata, "name": target.name, **place}}
+    if metadata.get("namespace", asked.namespace) != asked.namespace:
+        raise bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
+    existed = api.store.get(target.resource, asked.namespace, target.name) is not None
+    stored = api.apply(
+        target.resource, config, namespace=asked.namespace, subresource=target.subresource, options=options
+    )
+    return (200 if existed else 201), stored
+
+
+def _scale(api: Api, asked: Asked, options: WriteOptions, change: Callable[[Object], Object]) -> Object:
+    target = asked.target
+    stored = api.patch(
+        target.resource,
+        asked.namespace,
+        target.name,
+        lambda live: scaled(
+            target.resource, target.version, live, change(scale_of(target.resource, target.version, live))
+        ),
+        subresource="scale",
+        options=options,
+    )
+    return scale_of(target.resource, target.version, stored)
+
+
+def _delete_options(asked: Asked) -> DeleteOptions:
+    body: Any = {}
+    if asked.body.strip():
+        body = negotiation.read_body(asked.body, asked.content_type, BUILTIN_BODIES)
+        if not isinstance(body, dict):
+            raise bad_request("couldn't get version/kind; json parse error: not an object")
+    wanted = body.get("preconditions") or {}
+    grace = body.get("gracePeriodSeconds")
+    text = asked.query.get("gracePeriodSeconds", "")
+    orphan = body.get("orphanDependents")
+    propagation = body.get("propagationPolicy") or asked.query.get("propagationPolicy", "")
+    if orphan is not None and not propagation:
+        propagation = "Orphan" if orphan else "Background"
+    return DeleteOptions(
+        dry_run=dry_run((body.get("dryRun") or [asked.query.get("dryRun", "")])[0], "DeleteOptions"),
+        preconditions=Preconditions(wanted.get("uid") or "", wanted.get("resourceVersion") or ""),
+        propagation=propagation,
+        grace_period=int(text) if grace is None and text.isdigit() else grace,
+    )
+
+
+def delete(api: Api, asked: Asked) -> Answer:
+    """DELETE of one object: a Status, or the object where the kind answers so or it is not gone yet."""
+    target = asked.target
+    options = _delete_options(asked)
+    deleted = api.delete(target.resource, asked.namespace, target.name, options)
+    if not deleted.gone:
+        return (202 if options.propagation == "Foreground" else 200), deleted.obj
+    if strategies.returns_the_deleted(target.resource):
+        return 200, deleted.obj
+    details = Details(
+        target.name, target.resource.group, target.resource.plural, deleted.obj["metadata"]["uid"]
+    )
+    return 200, {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Success",
+        "details": details.as_json(),
+    }
+
+
+def delete_collection(api: Api, asked: Asked) -> Objects:
+    """DELETE of what the selectors match; returns the objects as they were."""
+    target = asked.target
+    options = _delete_options(asked)
+    query = asked.query
+    wanted = selection(
+        target.resource, target.namespace, query.get("labelSelector", ""), query.get("fieldSelector", "")
+    )
+    found = [obj for obj in api.list(target.resource, target.namespace) if obj in wanted]
+    for obj in found:
+        metadata = obj["metadata"]
+        api.delete(target.resource, metadata.get("namespace", ""), metadata["name"], options)
+    return found
