@@ -151,7 +151,7 @@ class ControlPlanes:
     async def __aenter__(self) -> Self:
         self.folder = self._kept_folder or Path(tempfile.mkdtemp(prefix="mcs-lab-"))
         (self.folder / "service-account.key").write_bytes(_private_key())
-        etcd_port, peer_port, *ports = _free_ports(2 + len(self._names))
+        etcd_port, peer_port, *ports = free_ports(2 + len(self._names))
         etcd_url = f"http://127.0.0.1:{etcd_port}"
         self.etcd = LabProcess("etcd", self._etcd_command(etcd_url, peer_port), self.folder / "etcd.log")
         self._planes = {
@@ -229,7 +229,7 @@ async def _answers_ok(url: str, tls: ssl.SSLContext | bool = True, token: str = 
         return False
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
     """Ports nobody listens on, below the range the kernel gives to outgoing connections.
 
     A port of that range could be taken by a client while its server is down for a restart.

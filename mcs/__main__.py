@@ -1,0 +1,5 @@
+"""`python -m mcs`."""
+
+from mcs.cli.main import main
+
+main()

@@ -1,0 +1,124 @@
+"""The `mcs` command: what it offers. Each command imports what it needs when it runs, so that --help is quick."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mcs import __version__
+
+app = typer.Typer(
+    help="Multi-cluster Services for Kubernetes: exports of every cluster answer by name in all of them.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+Clusters = Annotated[
+    list[str],
+    typer.Option(
+        "--cluster",
+        metavar="ID=CONTEXT",
+        help="A member: its cluster id and its kubeconfig context. Repeat for each; ID alone names the context ID.",
+    ),
+]
+Kubeconfig = Annotated[
+    list[Path] | None,
+    typer.Option(help="A kubeconfig file; repeatable. Default: those of KUBECONFIG, else ~/.kube/config."),
+]
+MetricsListen = Annotated[
+    str, typer.Option(metavar="ADDRESS:PORT", help="Where /metrics, /healthz and /readyz are served.")
+]
+LogLevel = Annotated[str, typer.Option(help="debug, info, warning or error.")]
+LogJson = Annotated[bool, typer.Option("--log-json", help="Log one JSON object a line.")]
+Zone = Annotated[str, typer.Option(help="The DNS zone of the clusterset.")]
+
+
+@app.command()
+def controller(
+    cluster: Clusters,
+    kubeconfig: Kubeconfig = None,
+    metrics_listen: MetricsListen = "127.0.0.1:8080",
+    dns_listen: Annotated[
+        str | None, typer.Option(metavar="ADDRESS:PORT", help="Also answer DNS here, for --dns-cluster.")
+    ] = None,
+    dns_cluster: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ID", help="The member whose zone is answered; clusterset IPs differ by member."
+        ),
+    ] = None,
+    zone: Zone = "clusterset.local",
+    log_level: LogLevel = "info",
+    log_json: LogJson = False,
+) -> None:
+    """Sync the ServiceExports of all members into ServiceImports and EndpointSlices in each of them."""
+    from mcs.cli.processes import run_controller
+
+    run_controller(
+        clusters=cluster,
+        kubeconfig=kubeconfig,
+        metrics_listen=metrics_listen,
+        dns_listen=dns_listen,
+        dns_cluster=dns_cluster,
+        zone=zone,
+        log_level=log_level,
+        log_json=log_json,
+    )
+
+
+@app.command()
+def dns(
+    kubeconfig: Kubeconfig = None,
+    context: Annotated[
+        str | None,
+        typer.Option(help="Kubeconfig context of the cluster to answer for. Default: the current one."),
+    ] = None,
+    listen: Annotated[
+        str, typer.Option(metavar="ADDRESS:PORT", help="Where to answer, over UDP and TCP.")
+    ] = "127.0.0.1:5353",
+    metrics_listen: MetricsListen = "127.0.0.1:8081",
+    zone: Zone = "clusterset.local",
+    ttl: Annotated[int, typer.Option(min=0, help="Time to live of the records, in seconds.")] = 5,
+    log_level: LogLevel = "info",
+    log_json: LogJson = False,
+) -> None:
+    """Answer the clusterset zone of one cluster from its ServiceImports and EndpointSlices."""
+    from mcs.cli.processes import run_dns
+
+    run_dns(
+        kubeconfig=kubeconfig,
+        context=context,
+        listen=listen,
+        metrics_listen=metrics_listen,
+        zone=zone,
+        ttl=ttl,
+        log_level=log_level,
+        log_json=log_json,
+    )
+
+
+@app.command()
+def status(cluster: Clusters, kubeconfig: Kubeconfig = None) -> None:
+    """Show clusters, exports, imports and conflicts."""
+    from mcs.cli.status import print_status
+
+    print_status(cluster, kubeconfig)
+
+
+@app.command()
+def version() -> None:
+    """Print the version."""
+    typer.echo(__version__)
+
+
+def main() -> None:
+    """Entry point of the `mcs` command: mistakes of the user are one line on standard error, exit status 1 or 2."""
+    from mcs.cli.problems import UserMistakeError
+
+    try:
+        app()
+    except UserMistakeError as mistake:
+        print(f"mcs: {mistake}", file=sys.stderr)
+        sys.exit(1)

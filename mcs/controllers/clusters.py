@@ -1,0 +1,110 @@
+"""What is reflected from every member for services, and how the caches are looked into."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, NamedTuple
+
+from mcs.model.meta import KubernetesObject
+from mcs.model.multicluster import ServiceExport, ServiceImport
+from mcs.model.names import SERVICE_NAME_LABEL, ClusterId, ServiceKey, derived_service_name
+from mcs.model.resources import ENDPOINT_SLICES, NAMESPACES, SERVICE_EXPORTS, SERVICE_IMPORTS, SERVICES
+from mcs.model.services import Namespace, Service
+from mcs.model.slices import EndpointSlice
+from mcs.runtime.cache import Cache
+from mcs.runtime.fleet import Reflected
+
+
+class Work(NamedTuple):
+    """A piece of work in one cluster: the import of a service there, or the conditions of its export there."""
+
+    about: Literal["import", "export"]
+    service: ServiceKey
+
+    def __str__(self) -> str:
+        return f"{self.about} {self.service}"
+
+
+def _namespace_of(obj: KubernetesObject) -> Iterable[str]:
+    return (obj.metadata.namespace,)
+
+
+def _source_service_of(endpoint_slice: EndpointSlice) -> Iterable[ServiceKey]:
+    return () if endpoint_slice.is_mirror else (endpoint_slice.service,)
+
+
+def mirrored_service_of(endpoint_slice: EndpointSlice) -> Iterable[ServiceKey]:
+    return (endpoint_slice.service,) if endpoint_slice.is_mirror else ()
+
+
+def _source_cluster_of(endpoint_slice: EndpointSlice) -> Iterable[str]:
+    return (endpoint_slice.source_cluster,) if endpoint_slice.is_mirror else ()
+
+
+def _clusters_of(service_import: ServiceImport) -> Iterable[str]:
+    return (each.cluster for each in service_import.status.clusters)
+
+
+def _derived_for(service: Service) -> Iterable[ServiceKey]:
+    name = service.metadata.labels.get(SERVICE_NAME_LABEL)
+    return (ServiceKey(service.metadata.namespace, name),) if name and service.is_ours else ()
+
+
+REFLECTED = (
+    Reflected(NAMESPACES),
+    Reflected(SERVICES, {"derived": _derived_for}),
+    Reflected(
+        ENDPOINT_SLICES,
+        {"service": _source_service_of, "mirrored": mirrored_service_of, "source": _source_cluster_of},
+    ),
+    Reflected(SERVICE_EXPORTS, {"namespace": _namespace_of}),
+    Reflected(SERVICE_IMPORTS, {"cluster": _clusters_of}),
+)
+
+
+class ClusterCaches(NamedTuple):
+    """The caches of one member, each by its type."""
+
+    namespaces: Cache[Namespace]
+    services: Cache[Service]
+    slices: Cache[EndpointSlice]
+    exports: Cache[ServiceExport]
+    imports: Cache[ServiceImport]
+
+    @classmethod
+    def of(cls, caches: Mapping[str, Cache[Any]]) -> "ClusterCaches":
+        """The typed view of a member's caches."""
+        return cls(*(caches[each.resource.plural] for each in REFLECTED))
+
+    def namespace_phase(self, namespace: str) -> Literal["present", "absent", "terminating"]:
+        """Whether the namespace exists here, and whether it is going."""
+        found = self.namespaces.get(ServiceKey("", namespace))
+        if found is None:
+            return "absent"
+        return "terminating" if found.is_terminating else "present"
+
+    def is_malformed(self, key: ServiceKey) -> bool:
+        """True when something that may belong to the exported service exists but cannot be decoded.
+
+        A slice that cannot be decoded does not tell its service, so it counts for its whole namespace.
+        """
+        return (
+            key in self.exports.malformed
+            or key in self.services.malformed
+            or any(each.namespace == key.namespace for each in self.slices.malformed)
+        )
+
+    def imported(self) -> set[ServiceKey]:
+        """Every service of which something of ours may be present in this cluster."""
+        keys = {each.key for each in self.imports}
+        keys.update(value for value in self.slices.values("mirrored") if isinstance(value, ServiceKey))
+        keys.update(value for value in self.services.values("derived") if isinstance(value, ServiceKey))
+        return keys
+
+    def imported_from(self, cluster: ClusterId) -> set[ServiceKey]:
+        """The services of which this cluster holds something that came from `cluster`."""
+        keys = {each.key for each in self.imports.by("cluster", cluster)}
+        keys.update(each.service for each in self.slices.by("source", cluster))
+        return keys
+
+    def derived(self, key: ServiceKey) -> Service | None:
+        """The Service in the place of the derived Service, whoever made it."""
+        return self.services.get(ServiceKey(key.namespace, derived_service_name(key)))

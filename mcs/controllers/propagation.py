@@ -1,0 +1,44 @@
+"""How long changes of endpoints take to arrive, measured by the change time that slices carry."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from prometheus_client import CollectorRegistry
+
+from mcs.model.actions import Apply
+from mcs.model.meta import KubernetesObject, parse_timestamp
+from mcs.model.names import CHANGE_TIME_ANNOTATION, ClusterId
+from mcs.model.slices import EndpointSlice
+from mcs.web.metrics import propagation_histogram
+
+
+class Propagation:
+    """Observes changes since the process started; older ones say how long it was away, not how fast it is."""
+
+    def __init__(self, registry: CollectorRegistry, clock: Callable[[], datetime]) -> None:
+        self._clock = clock
+        self._since = clock()
+        self._seconds = propagation_histogram(registry)
+
+    def applied(self, action: Apply, before: KubernetesObject | None, after: KubernetesObject) -> None:
+        """A mirror was applied in a cluster."""
+        if isinstance(after, EndpointSlice):
+            self._observe("mirrored", action.cluster, before, after)
+
+    def answerable(
+        self, cluster: ClusterId, before: EndpointSlice | None, after: EndpointSlice | None
+    ) -> None:
+        """The DNS server of a cluster now answers by a mirror."""
+        if after is not None:
+            self._observe("answerable", cluster, before, after)
+
+    def _observe(
+        self, stage: str, cluster: ClusterId, before: KubernetesObject | None, after: KubernetesObject
+    ) -> None:
+        text = after.metadata.annotations.get(CHANGE_TIME_ANNOTATION, "")
+        if before is not None and before.metadata.annotations.get(CHANGE_TIME_ANNOTATION) == text:
+            return
+        changed = parse_timestamp(text)
+        if changed is not None and changed >= self._since:
+            seconds = (self._clock() - changed).total_seconds()
+            self._seconds.labels(stage, cluster).observe(max(seconds, 0.0))

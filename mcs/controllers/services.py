@@ -1,0 +1,211 @@
+"""Exports of all members become imports in each: which change touches which service, then observe, plan, execute.
+
+One piece of work concerns one service in one cluster. Decisions are made in `mcs.services`; here they are fed from the
+caches and carried out. `observe` never waits, so a plan sees all clusters at one instant.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from mcs.controllers.clusters import ClusterCaches, Work
+from mcs.model.meta import timestamp
+from mcs.model.multicluster import ServiceExport, ServiceImport
+from mcs.model.names import SERVICE_NAME_LABEL, ClusterId, ServiceKey, derived_service_name
+from mcs.model.services import Namespace, Service
+from mcs.model.slices import EndpointSlice
+from mcs.runtime.cache import Delta
+from mcs.runtime.fleet import Fleet
+from mcs.services.observed import Exporter, ObservedExport, ObservedTarget
+from mcs.services.plan import plan_export, plan_target, retry_after
+
+Touched = Iterator[tuple[ClusterId, Work]]
+
+
+class ServicesController:
+    """Reconciles the services of a fleet. `clock` tells the time that conditions and mirrors are stamped with."""
+
+    def __init__(self, fleet: Fleet[Work], clock: Callable[[], datetime]) -> None:
+        self._fleet = fleet
+        self._clock = clock
+        self._caches = {cluster: ClusterCaches.of(member.caches) for cluster, member in fleet.members.items()}
+        for cluster, member in fleet.members.items():
+            caches = self._caches[cluster]
+            caches.namespaces.listen(partial(self._route, cluster, self._namespace_touches))
+            caches.services.listen(partial(self._route, cluster, self._service_touches))
+            caches.slices.listen(partial(self._route, cluster, self._slice_touches))
+            caches.exports.listen(partial(self._route, cluster, self._export_touches))
+            caches.imports.listen(partial(self._route, cluster, self._import_touches))
+            member.on_seen(self._enqueue_all_of)
+
+    async def reconcile(self, cluster: ClusterId, work: Work) -> None:
+        """Bring one service in one cluster to what the exports of all clusters ask for."""
+        member = self._fleet.members[cluster]
+        if not member.is_seen or member.executor is None:
+            return
+        if work.about == "import":
+            await member.executor.execute(plan_target(self.observe_target(cluster, work.service)))
+        elif (observed := self.observe_export(cluster, work.service)) is not None:
+            await member.executor.execute(plan_export(observed))
+            if (delay := retry_after(observed)) is not None:
+                member.queue.add_after(work, delay)
+
+    def observe_target(self, target: ClusterId, key: ServiceKey) -> ObservedTarget:
+        """Everything that decides what `target` should hold for the service."""
+        caches = self._caches[target]
+        seen = self._seen(key)
+        return ObservedTarget(
+            target=target,
+            key=key,
+            seen=seen,
+            exporters=self._exporters(key, seen),
+            namespace=caches.namespace_phase(key.namespace),
+            derived=caches.derived(key),
+            service_import=caches.imports.get(key),
+            mirrors=tuple(caches.slices.by("mirrored", key)),
+            now=timestamp(self._clock()),
+        )
+
+    def observe_export(self, cluster: ClusterId, key: ServiceKey) -> ObservedExport | None:
+        """Everything that decides the conditions of the export in `cluster`; None when nothing may be said now."""
+        seen = self._seen(key)
+        caches = self._caches[cluster]
+        if cluster not in seen or caches.exports.get(key) is None:
+            return None
+        return ObservedExport(
+            cluster=cluster,
+            key=key,
+            seen=seen,
+            exporters=self._exporters(key, seen),
+            own_import=caches.imports.get(key),
+            now=timestamp(self._clock()),
+        )
+
+    def _seen(self, key: ServiceKey) -> frozenset[ClusterId]:
+        return frozenset(
+            cluster for cluster in self._fleet.seen if not self._caches[cluster].is_malformed(key)
+        )
+
+    def _exporters(self, key: ServiceKey, seen: frozenset[ClusterId]) -> tuple[Exporter, ...]:
+        exporters = []
+        for cluster in sorted(seen):
+            caches = self._caches[cluster]
+            if (export := caches.exports.get(key)) is not None:
+                exporters.append(
+                    Exporter(
+                        cluster=cluster,
+                        export=export,
+                        service=caches.services.get(key),
+                        slices=tuple(caches.slices.by("service", key)),
+                    )
+                )
+        return tuple(exporters)
+
+    # Which change touches what.
+
+    def _route(
+        self, cluster: ClusterId, touches: Callable[[ClusterId, Delta[Any]], Touched], delta: Delta[Any]
+    ) -> None:
+        for target, work in touches(cluster, delta):
+            self._fleet.members[target].queue.add(work)
+
+    def _enqueue_all_of(self, cluster: ClusterId) -> None:
+        """The first complete picture of a cluster: everything that it exports or holds, everywhere."""
+        own = self._caches[cluster]
+        exported = {export.key for export in own.exports}
+        for target, caches in self._caches.items():
+            queue = self._fleet.members[target].queue
+            if target == cluster:
+                others = (export.key for each in self._caches.values() for export in each.exports)
+                keys = own.imported().union(others)
+            else:
+                keys = exported | caches.imported_from(cluster)
+            for key in sorted(keys):
+                queue.add(Work("import", key))
+                if caches.exports.get(key) is not None:
+                    queue.add(Work("export", key))
+
+    def _everywhere(self, key: ServiceKey) -> Touched:
+        for cluster, caches in self._caches.items():
+            yield cluster, Work("import", key)
+            if caches.exports.get(key) is not None:
+                yield cluster, Work("export", key)
+
+    def _exported_in(self, namespace: str) -> set[ServiceKey]:
+        return {
+            export.key
+            for caches in self._caches.values()
+            for export in caches.exports.by("namespace", namespace)
+        }
+
+    def _namespace_touches(self, cluster: ClusterId, delta: Delta[Namespace]) -> Touched:
+        old, new = delta.old, delta.new
+        if old is not None and new is not None and old.is_terminating == new.is_terminating:
+            return
+        namespace = delta.key.name
+        keys = self._exported_in(namespace)
+        keys.update(key for key in self._caches[cluster].imported() if key.namespace == namespace)
+        for key in sorted(keys):
+            yield cluster, Work("import", key)
+
+    def _service_touches(self, cluster: ClusterId, delta: Delta[Service]) -> Touched:
+        if delta.old is not None and delta.new is not None and _meaning(delta.old) == _meaning(delta.new):
+            return
+        if self._caches[cluster].exports.get(delta.key) is not None:
+            yield from self._everywhere(delta.key)
+        if delta.key.name.startswith("derived-"):
+            for key in self._derived_sources(delta):
+                yield cluster, Work("import", key)
+
+    def _derived_sources(self, delta: Delta[Service]) -> Iterable[ServiceKey]:
+        """The services whose derived Service has this name, also when somebody else's Service stands there."""
+        namespace, name = delta.key
+        keys = {key for key in self._exported_in(namespace) if derived_service_name(key) == name}
+        for service in (delta.old, delta.new):
+            if service is not None and (label := service.metadata.labels.get(SERVICE_NAME_LABEL)):
+                keys.add(ServiceKey(namespace, label))
+        return sorted(keys)
+
+    def _slice_touches(self, cluster: ClusterId, delta: Delta[EndpointSlice]) -> Touched:
+        old, new = delta.old, delta.new
+        if old is not None and new is not None and _slice_meaning(old) == _slice_meaning(new):
+            return
+        exports = self._caches[cluster].exports
+        if old is None and new is None:
+            for export in exports.by("namespace", delta.key.namespace):
+                yield from self._everywhere(export.key)
+            return
+        for key, is_mirror in sorted(
+            {(each.service, each.is_mirror) for each in (old, new) if each is not None}
+        ):
+            if is_mirror:
+                yield cluster, Work("import", key)
+            elif exports.get(key) is not None:
+                for target in self._caches:
+                    yield target, Work("import", key)
+
+    def _export_touches(self, cluster: ClusterId, delta: Delta[ServiceExport]) -> Touched:
+        old, new = delta.old, delta.new
+        if old is not None and new is not None and _export_meaning(old) == _export_meaning(new):
+            yield cluster, Work("export", delta.key)
+            return
+        yield from self._everywhere(delta.key)
+
+    def _import_touches(self, cluster: ClusterId, delta: Delta[ServiceImport]) -> Touched:
+        yield cluster, Work("import", delta.key)
+        if self._caches[cluster].exports.get(delta.key) is not None:
+            yield cluster, Work("export", delta.key)
+
+
+def _meaning(service: Service) -> tuple[object, ...]:
+    return service.spec, service.metadata.labels, service.is_terminating, service.metadata.uid
+
+
+def _slice_meaning(endpoint_slice: EndpointSlice) -> tuple[object, ...]:
+    meta = endpoint_slice.metadata
+    return endpoint_slice.address_type, endpoint_slice.endpoints, endpoint_slice.ports, meta.labels, meta.uid
+
+
+def _export_meaning(export: ServiceExport) -> tuple[object, ...]:
+    return export.spec, export.is_terminating, export.metadata.uid

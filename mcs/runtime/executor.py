@@ -1,0 +1,161 @@
+"""Carries actions out in one cluster, in their order, and puts what the server answered into the caches at once.
+
+Protects what is not ours: a name that the cache does not show as ours is looked up before its first write. Remembers
+what it applied last, so that a server which stores something else than it was sent (a pruned field, a label of somebody
+else) is not written to over and over. Leaves retries to the worker.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import groupby
+from typing import Any, Protocol, TypeVar
+
+import msgspec
+import structlog
+
+from mcs.kube.errors import Invalid, NamespaceTerminating, NotFound
+from mcs.model.actions import Action, Apply, Delete
+from mcs.model.meta import KubernetesObject
+from mcs.model.names import ClusterId, ServiceKey
+from mcs.model.resources import Resource
+from mcs.runtime.cache import Cache
+
+log = structlog.get_logger(__name__)
+T = TypeVar("T", bound=KubernetesObject)
+
+
+class Writer(Protocol):
+    """What the executor needs of a client (`mcs.kube.client.Client` is one)."""
+
+    async def get(self, resource: Resource[T], namespace: str, name: str) -> T: ...
+
+    async def apply(self, resource: Resource[T], obj: T, *, subresource: str = "") -> T: ...
+
+    async def delete(
+        self, resource: Resource[Any], namespace: str, name: str, *, uid: str, resource_version: str
+    ) -> None: ...
+
+
+class ForeignObjectError(Exception):
+    """The name is taken by an object that does not carry our label; it was left as it is."""
+
+
+Applied = Callable[[Apply, KubernetesObject | None, KubernetesObject], None]
+"""Told of each apply that reached the server: the action, what the cache held before, what the server answered."""
+
+
+class Executor:
+    """Executes plans for one cluster.
+
+    `caches` must hold a cache for each resource that plans write.
+    """
+
+    def __init__(
+        self,
+        cluster: ClusterId,
+        writer: Writer,
+        caches: Mapping[str, Cache[Any]],
+        on_applied: Applied | None = None,
+    ) -> None:
+        self.cluster = cluster
+        self._writer = writer
+        self._caches = caches
+        self._on_applied = on_applied
+        self._settled: dict[tuple[str, ServiceKey, str], tuple[int, str]] = {}
+
+    async def execute(self, actions: Sequence[Action]) -> None:
+        """Carry out `actions`: neighbours of the same resource side by side, the others one after the other.
+
+        An object that the server finds invalid, or that is somebody else's, does not stop the others; what stopped
+        it is raised at the end. Any other error ends the execution where it is.
+        """
+        refused: list[Exception] = []
+        for _, group in groupby(
+            actions, key=lambda action: (type(action), action.resource.plural, _part(action))
+        ):
+            refused += await self._execute_together(list(group))
+        if refused:
+            raise refused[0]
+
+    async def _execute_together(self, actions: Iterable[Action]) -> list[Exception]:
+        results = await asyncio.gather(*(self._one(action) for action in actions), return_exceptions=True)
+        refused: list[Exception] = []
+        for result in results:
+            match result:
+                case None:
+                    pass
+                case Invalid() | ForeignObjectError():
+                    refused.append(result)
+                case _:
+                    raise result
+        return refused
+
+    async def _one(self, action: Action) -> None:
+        match action:
+            case Apply():
+                await self._apply(action)
+            case Delete():
+                await self._delete(action)
+
+    async def _apply(self, action: Apply) -> None:
+        cache = self._caches[action.resource.plural]
+        key = action.object.key
+        before = cache.get(key)
+        if not action.subresource:
+            if before is None:
+                before = await self._look(action.resource, key)
+            if before is not None and not before.is_ours:
+                raise ForeignObjectError(
+                    f"{action.resource.kind} {key} exists and is not managed by this controller"
+                )
+        digest = hash(msgspec.json.encode(action.object))
+        memory = (action.resource.plural, key, action.subresource)
+        if before is not None and self._settled.get(memory) == (digest, before.metadata.resource_version):
+            return
+        try:
+            after = await self._writer.apply(action.resource, action.object, subresource=action.subresource)
+        except NamespaceTerminating:
+            log.info(
+                "namespace is terminating",
+                cluster=self.cluster,
+                resource=str(action.resource),
+                object=str(key),
+            )
+            return
+        self._settled[memory] = (digest, after.metadata.resource_version)
+        cache.put(after)
+        if self._on_applied is not None:
+            self._on_applied(action, before, after)
+
+    async def _look(self, resource: Resource[Any], key: ServiceKey) -> KubernetesObject | None:
+        try:
+            found: KubernetesObject = await self._writer.get(resource, key.namespace, key.name)
+        except NotFound:
+            return None
+        self._caches[resource.plural].put(found)
+        return found
+
+    async def _delete(self, action: Delete) -> None:
+        await self._writer.delete(
+            action.resource,
+            action.namespace,
+            action.name,
+            uid=action.uid,
+            resource_version=action.resource_version,
+        )
+        key = ServiceKey(action.namespace, action.name)
+        cache = self._caches[action.resource.plural]
+        held = cache.get(key)
+        if held is not None and held.metadata.uid == action.uid:
+            cache.discard_written(held)
+        for subresource in ("", "status"):
+            self._settled.pop((action.resource.plural, key, subresource), None)
+
+
+def _part(action: Action) -> str:
+    return action.subresource if isinstance(action, Apply) else ""
+
+
+def is_terminal(error: Exception) -> bool:
+    """True when the same request cannot succeed until some object changes, so that trying again is no use."""
+    return isinstance(error, Invalid | ForeignObjectError)

@@ -1,0 +1,175 @@
+"""The clusters that are worked with: one task group each, so that none can hurt another.
+
+Knows clients, caches, queues and tasks; which resources are reflected and what work means is told to it. Whether a
+cluster belongs to the set is decided elsewhere.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from enum import StrEnum
+from functools import partial
+from typing import Any, Generic, Protocol, TypeVar
+
+import structlog
+from msgspec import Struct
+
+from mcs.kube.errors import KubeError
+from mcs.model.names import ClusterId
+from mcs.model.resources import Resource
+from mcs.runtime.cache import Cache, Index
+from mcs.runtime.executor import Applied, Executor, Writer
+from mcs.runtime.queue import WorkQueue
+from mcs.runtime.reflector import AnyReflector, Reader, Reflector
+from mcs.runtime.worker import WorkCounts, work
+
+log = structlog.get_logger(__name__)
+K = TypeVar("K")
+
+WORKERS = 16
+"""Pieces of work that may be under way in one cluster at once."""
+
+LONGEST_PAUSE = 60.0
+FIRST_PAUSE = 1.0
+"""Bounds of the pause before a cluster is engaged again, in seconds."""
+
+
+class Client(Reader, Writer, Protocol):
+    """A connection to one cluster's API server."""
+
+
+class Reflected(Struct, frozen=True):
+    """A resource to keep a cache of, with the indexes of that cache."""
+
+    resource: Resource[Any]
+    indexes: Mapping[str, Index] = {}
+    label_selector: str = ""
+
+
+class Reachability(StrEnum):
+    """How a member is doing, as far as its API server tells."""
+
+    CONNECTING = "connecting"
+    SYNCING = "syncing"
+    REACHABLE = "reachable"
+    UNREACHABLE = "unreachable"
+
+
+class Member(Generic[K]):
+    """One cluster: its caches outlive every connection, so what was known stays known while it is away."""
+
+    def __init__(
+        self,
+        cluster: ClusterId,
+        open_client: Callable[[], AbstractAsyncContextManager[Client]],
+        reflected: Sequence[Reflected],
+        on_applied: Applied | None = None,
+    ) -> None:
+        self.cluster = cluster
+        self.queue: WorkQueue[K] = WorkQueue()
+        self.counts = WorkCounts()
+        self.caches: dict[str, Cache[Any]] = {each.resource.plural: Cache(each.indexes) for each in reflected}
+        self.reflectors: list[AnyReflector] = []
+        self.executor: Executor | None = None
+        self.error: str = ""
+        self._open_client = open_client
+        self._reflected = reflected
+        self._on_applied = on_applied
+        self._seen_listeners: list[Callable[[ClusterId], None]] = []
+        self._was_seen = False
+
+    @property
+    def is_seen(self) -> bool:
+        """True once every cache has been complete: from then on what a cache lacks does not exist there."""
+        return all(cache.is_synced for cache in self.caches.values())
+
+    @property
+    def reachability(self) -> Reachability:
+        """What the reflectors experience just now."""
+        if self.error or any(reflector.status.error is not None for reflector in self.reflectors):
+            return Reachability.UNREACHABLE
+        if not self.reflectors:
+            return Reachability.CONNECTING
+        return Reachability.REACHABLE if self.is_seen else Reachability.SYNCING
+
+    @property
+    def reason(self) -> str:
+        """Why the member is unreachable; empty when it is not."""
+        errors = [str(reflector.status.error) for reflector in self.reflectors if reflector.status.error]
+        return self.error or (errors[0] if errors else "")
+
+    def on_seen(self, listener: Callable[[ClusterId], None]) -> None:
+        """Call `listener` once, when every cache of this member has become complete."""
+        self._seen_listeners.append(listener)
+
+    async def keep(self, reconcile: Callable[[K], Awaitable[None]] | None) -> None:
+        """Stay engaged until cancelled: connect, reflect and work; after a failure pause and begin again."""
+        pause = FIRST_PAUSE
+        while True:
+            try:
+                await self._engage(reconcile)
+            except* KubeError as errors:
+                self.error = str(errors.exceptions[0])
+                log.warning("cluster disengaged", cluster=self.cluster, error=self.error)
+            except* Exception as errors:
+                self.error = f"{type(errors.exceptions[0]).__name__}: {errors.exceptions[0]}"
+                log.exception("cluster disengaged by an unexpected failure", cluster=self.cluster)
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, LONGEST_PAUSE)
+
+    async def _engage(self, reconcile: Callable[[K], Awaitable[None]] | None) -> None:
+        async with self._open_client() as client:
+            self.error = ""
+            self.executor = Executor(self.cluster, client, self.caches, self._on_applied)
+            self.reflectors = [
+                Reflector(
+                    client,
+                    each.resource,
+                    self.caches[each.resource.plural],
+                    cluster=self.cluster,
+                    label_selector=each.label_selector,
+                    on_synced=self._tell_synced,
+                )
+                for each in self._reflected
+            ]
+            async with asyncio.TaskGroup() as tasks:
+                for reflector in self.reflectors:
+                    tasks.create_task(reflector.run(), name=f"{self.cluster}/reflect/{reflector.resource}")
+                if reconcile is not None:
+                    for number in range(WORKERS):
+                        tasks.create_task(
+                            work(self.queue, reconcile, self.counts, cluster=self.cluster),
+                            name=f"{self.cluster}/work/{number}",
+                        )
+
+    def _tell_synced(self) -> None:
+        if self.is_seen and not self._was_seen:
+            self._was_seen = True
+            for listener in self._seen_listeners:
+                listener(self.cluster)
+
+
+class Fleet(Generic[K]):
+    """All members by cluster id."""
+
+    def __init__(self, members: Sequence[Member[K]]) -> None:
+        self.members: dict[ClusterId, Member[K]] = {member.cluster: member for member in members}
+
+    @property
+    def seen(self) -> frozenset[ClusterId]:
+        """The clusters whose absence of an object means that the object does not exist."""
+        return frozenset(cluster for cluster, member in self.members.items() if member.is_seen)
+
+    @property
+    def is_idle(self) -> bool:
+        """True when no member has work waiting, under way or backing off."""
+        return all(member.queue.is_idle for member in self.members.values())
+
+    async def run(self, reconcile: Callable[[ClusterId, K], Awaitable[None]] | None) -> None:
+        """Keep every member engaged until cancelled; `reconcile`, if any, gets a cluster id and a key."""
+        async with asyncio.TaskGroup() as tasks:
+            for member in self.members.values():
+                tasks.create_task(
+                    member.keep(partial(reconcile, member.cluster) if reconcile else None),
+                    name=member.cluster,
+                )

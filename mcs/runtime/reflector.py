@@ -1,0 +1,196 @@
+"""Keeps one cache equal to one resource of one cluster: list, then watch, for ever.
+
+Answers what API servers really do: compacted versions (410 as a status or as a line of the watch), servers that went
+back in time, watches that fall silent, missing CRDs, malformed objects. It never gives up and never empties a cache
+because of an error; whether the cluster is well is for others to judge from `state`.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Generic, Protocol, TypeVar
+from zlib import crc32
+
+import structlog
+
+from mcs.kube.decode import Bookmark, Deleted, Malformed, Page, Stored, WatchEvent
+from mcs.kube.errors import ApiError, Expired, KubeError, ResourceVersionTooLarge, Unreachable, WatchSilent
+from mcs.model.meta import KubernetesObject
+from mcs.model.names import ServiceKey
+from mcs.model.resources import Resource
+from mcs.runtime.cache import Cache
+
+log = structlog.get_logger(__name__)
+T = TypeVar("T", bound=KubernetesObject)
+
+FIRST_PAUSE = 0.2
+LONGEST_PAUSE = 30.0
+"""Bounds of the pause after errors, in seconds; it doubles from one to the other."""
+
+
+class Reader(Protocol):
+    """What a reflector needs of a client (`mcs.kube.client.Client` is one)."""
+
+    def list_pages(
+        self, resource: Resource[T], *, label_selector: str = ""
+    ) -> AsyncGenerator[Page[T], None]: ...
+
+    def watch(
+        self,
+        resource: Resource[T],
+        resource_version: str,
+        *,
+        label_selector: str = "",
+        timeout_seconds: int = ...,
+    ) -> AsyncGenerator[WatchEvent[T], None]: ...
+
+
+class WatchState(StrEnum):
+    """What a reflector is doing."""
+
+    LISTING = "listing"
+    WATCHING = "watching"
+    WAITING = "waiting"
+    """Waiting out a pause after an error."""
+
+
+@dataclass
+class ReflectorStatus:
+    """What can be seen of a reflector from outside; times are seconds of the loop's clock."""
+
+    state: WatchState = WatchState.LISTING
+    error: KubeError | None = None
+    heard: float | None = None
+    """When the server last answered or sent anything."""
+    lists: int = 0
+    events: int = 0
+    malformed: int = 0
+
+
+class Reflector(Generic[T]):
+    """`run` reflects `resource` into `cache`; `on_synced` is called after every complete list."""
+
+    def __init__(
+        self,
+        reader: Reader,
+        resource: Resource[T],
+        cache: Cache[T],
+        *,
+        cluster: str,
+        label_selector: str = "",
+        on_synced: Callable[[], None] | None = None,
+    ) -> None:
+        self.resource = resource
+        self.cache = cache
+        self.status = ReflectorStatus()
+        self._reader = reader
+        self._selector = label_selector
+        self._on_synced = on_synced
+        self._log = log.bind(cluster=cluster, resource=str(resource))
+        self._warned: set[tuple[ServiceKey, str]] = set()
+        self._pause = FIRST_PAUSE
+        # Spread, so that the watches of many clusters do not all end and begin at the same moment.
+        self._watch_seconds = 240 + crc32(f"{cluster}/{resource}".encode()) % 100
+
+    async def run(self) -> None:
+        """List and watch until cancelled."""
+        version = ""
+        while True:
+            try:
+                if not version:
+                    version = await self._list()
+                version = await self._watch(version)
+            except Expired:
+                self._log.info("history compacted, listing again")
+                version = ""
+            except ResourceVersionTooLarge as error:
+                self._log.warning("server went back in time, listing again")
+                version = ""
+                await self._wait(error)
+            except WatchSilent:
+                # A server restored from a backup answers 200 and then nothing, for ever, to a watch from a version
+                # that it has not reached; only a new list finds out.
+                self._log.warning("watch was silent, listing again")
+                version = ""
+            except Unreachable as error:
+                await self._wait(error)
+            except KubeError as error:
+                version = ""
+                await self._wait(error)
+
+    async def _list(self) -> str:
+        self.status.state = WatchState.LISTING
+        objects: list[T] = []
+        malformed: list[ServiceKey] = []
+        version = ""
+        async with aclosing(self._reader.list_pages(self.resource, label_selector=self._selector)) as pages:
+            async for page in pages:
+                self._hear()
+                objects += page.items
+                malformed += [self._refuse(each) for each in page.malformed]
+                version = page.resource_version
+        self.status.lists += 1
+        self.cache.replace(objects, malformed)
+        self._warned = {(key, error) for key, error in self._warned if key in self.cache.malformed}
+        if self._on_synced is not None:
+            self._on_synced()
+        return version
+
+    async def _watch(self, version: str) -> str:
+        self.status.state = WatchState.WATCHING
+        self.status.error = None
+        loop = asyncio.get_running_loop()
+        began, events = loop.time(), self.status.events
+        watch = self._reader.watch(
+            self.resource, version, label_selector=self._selector, timeout_seconds=self._watch_seconds
+        )
+        async with aclosing(watch) as received:
+            async for event in received:
+                self._hear()
+                self._pause = FIRST_PAUSE
+                version = self._take_in(event) or version
+        if self.status.events == events and loop.time() - began < FIRST_PAUSE:
+            await asyncio.sleep(FIRST_PAUSE)
+        return version
+
+    def _take_in(self, event: WatchEvent[T]) -> str:
+        """Put one event into the cache; the version that the watch has reached by it is returned."""
+        match event:
+            case Stored(object=obj):
+                self.cache.put(obj)
+                version = obj.metadata.resource_version
+            case Deleted(namespace=namespace, name=name, resource_version=version):
+                self.cache.discard(ServiceKey(namespace, name), version)
+            case Bookmark(resource_version=version):
+                return version
+            case Malformed(resource_version=version):
+                self.cache.mark_malformed(self._refuse(event))
+        self.status.events += 1
+        return version
+
+    def _refuse(self, malformed: Malformed) -> ServiceKey:
+        """Count and, the first time, log an object that cannot be decoded; its key is returned."""
+        key = ServiceKey(malformed.namespace, malformed.name)
+        self.status.malformed += 1
+        if (key, malformed.error) not in self._warned:
+            self._warned.add((key, malformed.error))
+            self._log.warning("malformed object skipped", object=str(key), error=malformed.error)
+        return key
+
+    def _hear(self) -> None:
+        self.status.heard = asyncio.get_running_loop().time()
+
+    async def _wait(self, error: KubeError) -> None:
+        if self.status.error is None or type(self.status.error) is not type(error):
+            self._log.warning("cannot list or watch", error=str(error))
+        self.status.error = error
+        self.status.state = WatchState.WAITING
+        asked = error.retry_after if isinstance(error, ApiError) else None
+        pause = max(self._pause, asked or 0.0)
+        self._pause = min(self._pause * 2, LONGEST_PAUSE)
+        await asyncio.sleep(pause)
+
+
+AnyReflector = Reflector[Any]

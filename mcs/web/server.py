@@ -1,0 +1,56 @@
+"""HTTP for operators: `/metrics`, `/healthz` and `/readyz`. What ready means is told by the serving process."""
+
+from collections.abc import Callable
+from types import TracebackType
+
+from aiohttp import web
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+
+Readiness = Callable[[], list[str]]
+"""What is still missing, one line each; an empty list means ready."""
+
+
+class WebServer:
+    """Serves on `host` and `port` (0 lets the system choose); `url` holds once it is entered."""
+
+    def __init__(self, host: str, port: int, registry: CollectorRegistry, missing: Readiness) -> None:
+        self._host = host
+        self._port = port
+        self._registry = registry
+        self._missing = missing
+        application = web.Application()
+        application.router.add_get("/metrics", self._metrics)
+        application.router.add_get("/healthz", self._healthz)
+        application.router.add_get("/readyz", self._readyz)
+        self._runner = web.AppRunner(application, access_log=None, shutdown_timeout=1.0)
+
+    @property
+    def url(self) -> str:
+        """Root URL, with the port that is really listened on."""
+        host, port = self._runner.addresses[0][:2]
+        return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+    async def __aenter__(self) -> "WebServer":
+        await self._runner.setup()
+        await web.TCPSite(self._runner, self._host, self._port).start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self._runner.cleanup()
+
+    async def _metrics(self, _: web.Request) -> web.Response:
+        return web.Response(
+            body=generate_latest(self._registry), headers={"Content-Type": CONTENT_TYPE_LATEST}
+        )
+
+    async def _healthz(self, _: web.Request) -> web.Response:
+        return web.Response(text="ok\n")
+
+    async def _readyz(self, _: web.Request) -> web.Response:
+        missing = self._missing()
+        if missing:
+            return web.Response(status=503, text="".join(f"{line}\n" for line in missing))
+        return web.Response(text="ok\n")
