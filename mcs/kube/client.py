@@ -13,7 +13,7 @@ import msgspec
 
 from mcs.kube.connection import Answer, Connection
 from mcs.kube.decode import Page, WatchEvent, decode_line, decode_object, decode_page, encode_object
-from mcs.kube.errors import ApiError, KubeError, NotFound, ResourceMissing, ServerError
+from mcs.kube.errors import ApiError, Invalid, KubeError, NotFound, ResourceMissing, ServerError
 from mcs.model.meta import KubernetesObject
 from mcs.model.names import FIELD_MANAGER
 from mcs.model.resources import Resource
@@ -77,7 +77,7 @@ class Client:
     async def get(self, resource: Resource[T], namespace: str, name: str) -> T:
         """The object as it is now. Raises NotFound when there is none."""
         with self._measured("get", resource.plural) as codes:
-            answer = await self._connection.request("GET", resource.path(namespace, name))
+            answer = await self._connection.request("GET", _object_path(resource, namespace, name))
             codes.append(answer.status)
         return decode_object(resource.type, answer.body)
 
@@ -141,7 +141,7 @@ class Client:
         """
         query = {"fieldManager": FIELD_MANAGER, "force": "true" if force else "false"}
         body = encode_object(resource.api_version, resource.kind, obj, subresource)
-        path = resource.path(obj.metadata.namespace, obj.metadata.name, subresource)
+        path = _object_path(resource, obj.metadata.namespace, obj.metadata.name, subresource)
         return await self._written("apply", "PATCH", resource, path, query, body, APPLY_PATCH)
 
     async def create(self, resource: Resource[T], obj: T) -> T:
@@ -151,6 +151,8 @@ class Client:
         outlive every later apply.
         """
         body = encode_object(resource.api_version, resource.kind, obj)
+        # The name is not part of the path here, but it must be one that all other requests can name.
+        _object_path(resource, obj.metadata.namespace, obj.metadata.name)
         path = resource.path(obj.metadata.namespace)
         query = {"fieldManager": FIELD_MANAGER}
         return await self._written("create", "POST", resource, path, query, body, "application/json")
@@ -166,7 +168,7 @@ class Client:
     ) -> T:
         """The object after a JSON merge patch (RFC 7386). A resourceVersion in `changes` is a precondition."""
         body = msgspec.json.encode(changes)
-        path = resource.path(namespace, name, subresource)
+        path = _object_path(resource, namespace, name, subresource)
         query = {"fieldManager": FIELD_MANAGER}
         return await self._written("patch", "PATCH", resource, path, query, body, MERGE_PATCH)
 
@@ -187,7 +189,7 @@ class Client:
         options: dict[str, Any] = {"propagationPolicy": "Background"}
         if preconditions:
             options["preconditions"] = preconditions
-        path = resource.path(namespace, name)
+        path = _object_path(resource, namespace, name)
         with self._measured("delete", resource.plural) as codes:
             try:
                 answer = await self._connection.request("DELETE", path, body=msgspec.json.encode(options))
@@ -249,6 +251,17 @@ class Client:
         finally:
             if codes:
                 self._on_request(verb, resource, codes[0], now() - started)
+
+
+def _object_path(resource: Resource[Any], namespace: str, name: str, subresource: str = "") -> str:
+    """The path of one object. Raises Invalid for names that would address anything else.
+
+    An empty name would address the whole collection; the rest is what Kubernetes accepts as a path segment.
+    """
+    for segment in (namespace, name) if resource.namespaced else (name,):
+        if segment in ("", ".", "..") or "/" in segment or "%" in segment:
+            raise Invalid(422, "Invalid", f"{resource} {namespace}/{name}: {segment!r} cannot name an object")
+    return resource.path(namespace, name, subresource)
 
 
 def _query(**parameters: str) -> dict[str, str]:

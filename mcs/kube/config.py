@@ -11,11 +11,19 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from mcs.kube.credentials import check_plugin, from_kubeconfig, from_plugin, from_service_account
+from mcs.kube.credentials import (
+    SERVICE_ACCOUNT,
+    check_plugin,
+    from_kubeconfig,
+    from_plugin,
+    from_service_account,
+)
 from mcs.kube.errors import ConfigError
 from mcs.kube.kubeconfig import ChosenContext, choose_context, default_files, with_data_as_files
 
 if TYPE_CHECKING:
+    from kubernetes_asyncio.client import Configuration
+
     from mcs.kube.connection import Connection
 
 
@@ -36,7 +44,7 @@ async def connect(
         chosen = choose_context(chosen_files, context)
         return await connect_context(chosen, name=name, environ=environ)
     if context is None and environ.get("KUBERNETES_SERVICE_HOST"):
-        return connect_in_cluster(name=name or "in-cluster")
+        return connect_in_cluster(name=name or "in-cluster", environ=environ)
     raise ConfigError(
         "there is no kubeconfig: name one, set KUBECONFIG or create ~/.kube/config", context=context
     )
@@ -46,10 +54,7 @@ async def connect_context(
     chosen: ChosenContext, *, name: str | None = None, environ: Mapping[str, str] = os.environ
 ) -> "Connection":
     """A connection to the API server of one context that was read and checked. Raises ConfigError."""
-    from kubernetes_asyncio.client import Configuration
-
     from mcs.kube.connection import Connection
-    from mcs.kube.transport import MAX_CONNECTIONS
 
     if "exec" in chosen.user:
         check_plugin(chosen)
@@ -64,33 +69,47 @@ async def connect_context(
             cluster=with_data_as_files(chosen.cluster, private, "cluster", chosen),
             user=with_data_as_files(chosen.user, private, "user", chosen),
         )
-        configuration = Configuration()
-        configuration.host = str(chosen.cluster["server"]).rstrip("/")
-        configuration.connection_pool_maxsize = MAX_CONNECTIONS
-        # OpenSSL's strictness (default since Python 3.13) refuses CAs that kubectl and Go accept.
-        configuration.disable_strict_ssl_verification = True
         _check_certificates(chosen)
         source = await from_kubeconfig(chosen)
         if "exec" in chosen.user:
             source = from_plugin(chosen, source, private)
-        proxy = chosen.cluster.get("proxy-url") or environment_proxy(configuration.host, environ)
-        return Connection(name or chosen.name, configuration, source, proxy=proxy, folder=folder)
+        proxy = chosen.cluster.get("proxy-url") or environment_proxy(chosen.cluster["server"], environ)
+        return Connection(name or chosen.name, _configuration(), source, proxy=proxy, folder=folder)
     except BaseException:
         folder.cleanup()
         raise
 
 
-def connect_in_cluster(*, name: str = "in-cluster") -> "Connection":
-    """A connection to the API server of the cluster that this pod runs in, as its ServiceAccount."""
+def connect_in_cluster(
+    *, name: str = "in-cluster", folder: Path = SERVICE_ACCOUNT, environ: Mapping[str, str] = os.environ
+) -> "Connection":
+    """A connection to the API server of the cluster that this pod runs in, as its ServiceAccount.
+
+    Raises ConfigError outside a pod, or in a pod without a ServiceAccount token.
+    """
+    from mcs.kube.connection import Connection
+
+    host, port = environ.get("KUBERNETES_SERVICE_HOST"), environ.get("KUBERNETES_SERVICE_PORT")
+    if not host or not port:
+        raise ConfigError("this is no pod: KUBERNETES_SERVICE_HOST and _PORT are not set; name a kubeconfig")
+    if not (folder / "token").is_file():
+        problem = "does not exist; let the pod mount its token (automountServiceAccountToken)"
+        raise ConfigError(problem, file=folder / "token")
+    server = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
+    proxy = environment_proxy(server, environ)
+    return Connection(name, _configuration(), from_service_account(folder, environ), proxy=proxy)
+
+
+def _configuration() -> "Configuration":
     from kubernetes_asyncio.client import Configuration
 
-    from mcs.kube.connection import Connection
     from mcs.kube.transport import MAX_CONNECTIONS
 
     configuration = Configuration()
     configuration.connection_pool_maxsize = MAX_CONNECTIONS
+    # OpenSSL's strictness (default since Python 3.13) refuses CAs that kubectl and Go accept.
     configuration.disable_strict_ssl_verification = True
-    return Connection(name, configuration, from_service_account())
+    return configuration
 
 
 def environment_proxy(server: str, environ: Mapping[str, str]) -> str | None:

@@ -10,13 +10,14 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import quote
 
 import aiohttp
 import structlog
 from yarl import URL
 
 from mcs.kube.credentials import Source
-from mcs.kube.errors import Unauthorized, error_of
+from mcs.kube.errors import Unauthorized, Unreachable, error_of
 from mcs.kube.transport import A_WATCH, NETWORK_ERRORS, ONE_REQUEST, Transport, unreachable
 
 if TYPE_CHECKING:
@@ -37,7 +38,8 @@ class Answer(NamedTuple):
 
 class _Question(NamedTuple):
     method: str
-    url: URL
+    path: str
+    query: Mapping[str, str] | None
     body: bytes | None
     content_type: str
     timeout: aiohttp.ClientTimeout
@@ -100,19 +102,15 @@ class Connection:
 
         Raises the ApiError that the answer stands for, or Unreachable.
         """
-        question = _Question(method, self._url(path, query), body, content_type, ONE_REQUEST)
+        question = _Question(method, path, query, body, content_type, ONE_REQUEST)
         async with self._asked(question) as response:
             return Answer(response.status, await response.read())
 
     @asynccontextmanager
     async def stream(self, path: str, query: Mapping[str, str]) -> AsyncIterator[aiohttp.StreamReader]:
         """A successful answer to a GET, read as it arrives; silence of 90 s ends it with WatchSilent."""
-        async with self._asked(_Question("GET", self._url(path, query), None, "", A_WATCH)) as response:
+        async with self._asked(_Question("GET", path, query, None, "", A_WATCH)) as response:
             yield response.content
-
-    def _url(self, path: str, query: Mapping[str, str] | None) -> URL:
-        url = URL(f"{self._configuration.host}{path}")
-        return url.with_query(query) if query else url
 
     @asynccontextmanager
     async def _asked(self, question: _Question) -> AsyncIterator[aiohttp.ClientResponse]:
@@ -141,7 +139,8 @@ class Connection:
     async def _send(self, question: _Question) -> tuple[Transport, aiohttp.ClientResponse]:
         transport = self._transport
         if transport is None:
-            raise RuntimeError(f"connection to {self.name} is closed")
+            raise Unreachable(f"{self.name}: the connection is closed")
+        url = URL(f"{self._configuration.host}{quote(question.path)}", encoded=True)
         headers = {"Accept": "application/json", "User-Agent": "mcs-controller"}
         if self._authorization:
             headers["Authorization"] = self._authorization
@@ -151,7 +150,7 @@ class Connection:
         try:
             response = await transport.session.request(
                 question.method,
-                question.url,
+                url.with_query(question.query) if question.query else url,
                 headers=headers,
                 data=question.body,
                 timeout=question.timeout,
@@ -183,7 +182,8 @@ class Connection:
                 return self._generation
             try:
                 holds_for = await self._source(self._configuration)
-            except Unauthorized as error:
+                await self._use_certificates()
+            except (Unauthorized, OSError) as error:
                 if not self._generation or refused is not None:
                     raise
                 # The old credentials may hold for a while; when they do not, the server says so.
@@ -192,7 +192,6 @@ class Connection:
                 return self._generation
             token = await self._configuration.get_api_key_with_prefix("BearerToken")
             self._authorization = token.strip() if token else None
-            await self._use_certificates()
             self._due = now() + holds_for
             self._generation += 1
             return self._generation

@@ -12,7 +12,7 @@ import asyncio
 import base64
 import os
 import shutil
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from math import inf
@@ -36,7 +36,7 @@ REREAD_AFTER = 60.0
 
 PLUGIN_TIMEOUT = 60.0
 
-_SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
 async def from_kubeconfig(chosen: ChosenContext) -> Source:
@@ -63,7 +63,7 @@ async def from_kubeconfig(chosen: ChosenContext) -> Source:
     return load
 
 
-def from_service_account(folder: Path = _SERVICE_ACCOUNT) -> Source:
+def from_service_account(folder: Path, environ: Mapping[str, str]) -> Source:
     """Source for a pod: the ServiceAccount's token, which the kubelet rotates, and the cluster's CA."""
 
     async def load(configuration: "Configuration") -> float:
@@ -76,6 +76,7 @@ def from_service_account(folder: Path = _SERVICE_ACCOUNT) -> Source:
                 try_refresh_token=False,
                 token_filename=str(folder / "token"),
                 cert_filename=str(folder / "ca.crt"),
+                environ=environ,
             )
         except (ConfigException, OSError) as error:
             raise Unauthorized(401, "CredentialsUnavailable", f"{folder}: {error}") from error
@@ -100,8 +101,11 @@ class _ExecCredential(Struct, rename="camel"):
 
 
 def check_plugin(chosen: ChosenContext) -> None:
-    """Raises ConfigError when the program of an exec plugin cannot be found."""
+    """Raises ConfigError when the program of an exec plugin cannot be found, or must talk to a person."""
     command = str(chosen.user["exec"]["command"])
+    if chosen.user["exec"].get("interactiveMode") == "Always":
+        problem = f"its user needs the program {command!r} to ask a person; use credentials that need nobody"
+        raise ConfigError(problem, file=chosen.file, context=chosen.name)
     if shutil.which(command) is None:
         hint = chosen.user["exec"].get("installHint", "") or "install it or correct the path"
         problem = f"its user needs the program {command!r}, which cannot be run: {str(hint).strip()}"
@@ -111,7 +115,7 @@ def check_plugin(chosen: ChosenContext) -> None:
 def from_plugin(chosen: ChosenContext, base: Source, folder: Path) -> Source:
     """Source that runs the exec plugin of a user after `base` has set everything else.
 
-    Certificates it returns are written to `folder`, under a new name for each new certificate.
+    Certificates it returns are written to `folder`; a file that is written again is a new certificate.
     """
     plugin = chosen.user["exec"]
 
@@ -123,9 +127,8 @@ def from_plugin(chosen: ChosenContext, base: Source, folder: Path) -> Source:
         if status.client_certificate_data:
             if not status.client_key_data:
                 raise _plugin_failed(plugin, "it returned a client certificate without its key")
-            stem = str(hash((status.client_certificate_data, status.client_key_data)))
-            configuration.cert_file = _write(folder / f"exec{stem}.crt", status.client_certificate_data)
-            configuration.key_file = _write(folder / f"exec{stem}.key", status.client_key_data)
+            configuration.cert_file = _written(folder / "exec.crt", status.client_certificate_data)
+            configuration.key_file = _written(folder / "exec.key", status.client_key_data)
         if not (status.token or status.client_certificate_data):
             raise _plugin_failed(plugin, "it returned neither a token nor a client certificate")
         return renew_in(status.expiration_timestamp, datetime.now(UTC))
@@ -205,8 +208,9 @@ def _plugin_failed(plugin: dict[str, Any], problem: str) -> Unauthorized:
     return Unauthorized(401, "CredentialsUnavailable", f"credential plugin {plugin['command']!r}: {problem}")
 
 
-def _write(path: Path, content: str) -> str:
-    if not path.exists():
+def _written(path: Path, content: str) -> str:
+    """The path of a file that only we can read and that holds `content`; left alone if it does already."""
+    if not path.exists() or path.read_text() != content:
         path.touch(mode=0o600)
         path.write_text(content)
     return str(path)

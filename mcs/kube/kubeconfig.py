@@ -122,8 +122,8 @@ def with_data_as_files(
         if not data:
             continue
         try:
-            content = base64.b64decode(data, validate=False)
-        except (binascii.Error, TypeError, ValueError) as error:
+            content = base64.b64decode("".join(str(data).split()), validate=True)
+        except (binascii.Error, ValueError) as error:
             problem = f"{key}-data is not base64 ({error}); write the file again"
             raise ConfigError(problem, file=chosen.file, context=chosen.name) from error
         path = folder / f"{prefix}-{key}.pem"
