@@ -128,16 +128,14 @@ def item_element(item: Any, schema: Schema) -> str:
     identified.
     """
     if schema.list_type == "set":
-        if item is None or isinstance(item, (dict, list)):
-            raise InvalidFieldsError("associative list without keys has an element that's not a scalar")
+        if item is None or isinstance(item, dict | list):
+            raise InvalidFieldsError(_not_in_a_set(item))
         return f"v:{_json(item)}"
     if not isinstance(item, dict):
-        raise InvalidFieldsError("associative list with keys may not have non-map elements")
-    keys = {
-        key: item.get(key, schema.key_defaults.get(key))
-        for key in sorted(schema.keys)
-        if key in item or key in schema.key_defaults
-    }
+        found = "a null element" if item is None else "non-map elements"
+        raise InvalidFieldsError(f"associative list with keys may not have {found}")
+    values = {key: item.get(key, _key_default(schema, key)) for key in sorted(schema.keys)}
+    keys = {key: value for key, value in values.items() if value is not ABSENT}
     if not keys:
         named = " ".join(f'"{key}"' for key in schema.keys)
         raise InvalidFieldsError(
@@ -145,6 +143,25 @@ def item_element(item: Any, schema: Schema) -> str:
             "(and doesn't have default values for any key fields)"
         )
     return f"k:{_json(keys)}"
+
+
+def _key_default(schema: Schema, key: str) -> Any:
+    if key in schema.key_defaults:
+        return schema.key_defaults[key]
+    field = schema.element.child(key) if schema.element is not None else None
+    if field is None or not field.always_there:
+        return ABSENT
+    return "" if field.scalar == "string" else 0
+
+
+def _not_in_a_set(item: Any) -> str:
+    match item:
+        case dict():
+            return "associative list without keys has an element that's a map type"
+        case list():
+            return "not supported: associative list with lists as elements"
+        case _:
+            return "associative list without keys has an element that's an explicit null"
 
 
 def is_leaf(schema: Schema, *values: Any) -> bool:

@@ -29,6 +29,7 @@ from mcs.sandbox.apply.last_applied import fields_last_applied, with_last_applie
 from mcs.sandbox.apply.merge import PatchError
 from mcs.sandbox.apply.schemas import FieldPath, Object, Schema
 from mcs.sandbox.apply.stored import zero_object
+from mcs.sandbox.apply.type_errors import type_errors
 from mcs.sandbox.apply.typed_merge import merged, without_fields
 
 NEVER_OWNED: FieldSet = frozenset(
@@ -114,14 +115,12 @@ def apply_patch(
     version = str(config.get("apiVersion", ""))
     managers = _managers_before_apply(live, schema, version, now)
     applier = Manager(manager or "unknown", "Apply", "", subresource)
-    try:
-        applied = fields_of(config, schema)
-        body = _body(present)
-        candidate = merged(body, config, schema)
-    except InvalidFieldsError as error:
-        raise PatchError(
-            f"failed to create typed patch object ({_named(config)}): {error}", code=500
-        ) from error
+    if errors := list(type_errors(config, schema)):
+        told = errors[0] if len(errors) == 1 else "\n  ".join(("errors:", *errors))
+        raise PatchError(f"failed to create typed patch object ({_named(config)}): {told}", code=500)
+    applied = fields_of(config, schema)
+    body = _body(present)
+    candidate = merged(body, config, schema)
     last = managers[applier].fields if applier in managers else NO_FIELDS
     owned = outside(applied, schema.resets.get(subresource, NO_FIELDS))
     managers[applier] = Entry(owned, version, managers[applier].time if applier in managers else "")
@@ -132,11 +131,11 @@ def apply_patch(
     managers = _settled(managers, conflicts, compare(body, result, schema).removed, applier)
     managers = _without_meta(managers, applier)
     changed = result != body or live is None
-    if applier in managers and (changed or not managers[applier].time):
+    if applier in managers and changed:
         managers[applier] = replace(managers[applier], time=_timestamp(now))
     if manager == KUBECTL:
         result = with_last_applied(result, config)
-    return _with_managers(result, managers)
+    return _with_managers(_with_metadata_decoded(result), managers)
 
 
 def record_update(
@@ -151,12 +150,12 @@ def record_update(
     """`new` with the managedFields that a create (`old` is None), update or patch by `manager` leaves behind.
 
     What changed belongs to the writer from now on; what went belongs to nobody. managedFields sent with a
-    create or to a subresource are ignored, `[{}]` or `[]` in an update resets them.
+    create or to a subresource are ignored, `[{}]`, for built-in kinds also `[]`, in an update resets them.
     """
     before = _body(old) if old is not None else zero_object(new, schema)
     sent = None if old is None or subresource else (new.get("metadata") or {}).get("managedFields")
     body = _body(new)
-    if sent is not None and (len(sent) == 0 or sent == [{}]):
+    if sent == [{}] or (sent == [] and schema.name):
         return body
     managers = _decoded(sent) or _decoded((old or {}).get("metadata", {}).get("managedFields"))
     if not managers and old is not None:
@@ -321,10 +320,16 @@ def _body(obj: Object) -> Object:
     return {**obj, "metadata": metadata}
 
 
+def _with_metadata_decoded(obj: Object) -> Object:
+    metadata = {name: value for name, value in obj["metadata"].items() if value is not None}
+    return {**obj, "metadata": metadata}
+
+
 def _named(obj: Object) -> str:
     metadata = obj.get("metadata") or {}
     where = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
-    return f"{where}; {obj.get('apiVersion', '')}, Kind={obj.get('kind', '')}"
+    group, _, version = str(obj.get("apiVersion", "")).rpartition("/")
+    return f"{where}; {group}/{version}, Kind={obj.get('kind', '')}"
 
 
 def _decoded(entries: Any) -> Managers:

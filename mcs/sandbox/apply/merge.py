@@ -1,4 +1,4 @@
-"""JSON merge patches (RFC 7386) and JSON patches (RFC 6902), with the errors that an API server words.
+"""JSON merge patches (RFC 7386) and JSON patches (RFC 6902).
 
 Strategic merge patches and server-side apply, which need to know the kind, are in `strategic` and `managed`.
 """
@@ -39,50 +39,11 @@ def merge_patch(live: Any, patch: Any) -> Any:
 
 
 def json_patch(live: Any, operations: Sequence[Object]) -> Any:
-    """`live` after the JSON patch (RFC 6902); raises PatchError with the message of an API server."""
-    document = copy.deepcopy(live)
-    for operation in operations:
-        try:
-            document = jsonpatch.JsonPatch([operation]).apply(document)
-        except (jsonpatch.JsonPatchException, jsonpointer.JsonPointerException) as error:
-            raise PatchError(_refusal(operation, document)) from error
-    return document
+    """`live` after the JSON patch (RFC 6902); raises PatchError when an operation does not fit the document.
 
-
-def _refusal(operation: Object, document: Any) -> str:
-    kind, path = str(operation.get("op", "unknown")), str(operation.get("path", ""))
-    source = str(operation.get("from", ""))
-    if kind in ("move", "copy") and _container(document, source) is None:
-        return f"{kind} operation does not apply: doc is missing from path: {source}: missing value"
-    match kind, _container(document, path):
-        case "add" | "remove", None:
-            return f'{kind} operation does not apply: doc is missing path: "{path}": missing value'
-        case "replace", None:
-            return f"replace operation does not apply: doc is missing path: {path}: missing value"
-        case "test", None:
-            return f"test operation does not apply: is missing path: {path}: missing value"
-        case "move" | "copy", None:
-            return f"{kind} operation does not apply: doc is missing destination path: {path}: missing value"
-        case "replace", _:
-            return f"replace operation does not apply: doc is missing key: {path}: missing value"
-        case "test", _:
-            return f"testing value {path} failed: test failed"
-        case "add" | "remove" | "move" | "copy", container:
-            where = source if kind in ("move", "copy") else path
-            return f"error in {kind} for path: '{where}': {_index_or_key(container, where)}"
-        case _:
-            return f"Unexpected kind: {kind}"
-
-
-def _container(document: Any, path: str) -> Any:
+    An API server keeps the reason to itself, so the text of the error is for logs only.
+    """
     try:
-        return jsonpointer.resolve_pointer(document, path.rpartition("/")[0])
-    except jsonpointer.JsonPointerException:
-        return None
-
-
-def _index_or_key(container: Any, path: str) -> str:
-    key = path.rpartition("/")[2].replace("~1", "/").replace("~0", "~")
-    if isinstance(container, list):
-        return f"Unable to access invalid index: {key}: invalid index referenced"
-    return f"Unable to remove nonexistent key: {key}: missing value"
+        return jsonpatch.JsonPatch(list(operations)).apply(copy.deepcopy(live))
+    except (jsonpatch.JsonPatchException, jsonpointer.JsonPointerException) as error:
+        raise PatchError(str(error)) from error

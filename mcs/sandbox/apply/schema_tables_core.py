@@ -14,7 +14,7 @@ ObjectMeta:
   int? deletionGracePeriodSeconds
   int generation
   [string]set<merge> finalizers
-  [ManagedFieldsEntry] managedFields
+  [ManagedFieldsEntry]? managedFields
   [OwnerReference!]keys(uid)<merge:uid> ownerReferences
 ManagedFieldsEntry: string apiVersion fieldsType manager operation subresource; time? time; any fieldsV1
 OwnerReference: string+ apiVersion kind name uid; bool? blockOwnerDeletion controller

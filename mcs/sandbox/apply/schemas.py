@@ -195,7 +195,7 @@ def _field_schema(found: re.Match[str], types: Mapping[str, Schema]) -> Schema:
     name = found["name"]
     base = ANY if name == "any" else Schema("scalar", scalar=name) if name in _SCALARS else types[name]
     strategies = frozenset((found["strategies"] or "").split(",")) - {""}
-    always = found["presence"] == "+"
+    always, keeps_zero = found["presence"] == "+", found["presence"] == "?"
     base = replace(base, atomic=bool(found["atom"]))
     match found["open"]:
         case "{":
@@ -211,9 +211,9 @@ def _field_schema(found: re.Match[str], types: Mapping[str, Schema]) -> Schema:
                 strategies=strategies,
                 merge_key=found["merge_key"] or "",
                 always_there=always,
+                keeps_zero=keeps_zero,
             )
         case _:
-            keeps_zero = found["presence"] == "?"
             return replace(base, strategies=strategies, always_there=always, keeps_zero=keeps_zero)
 
 

@@ -81,6 +81,8 @@ def _form(value: Any, schema: Schema) -> Any:
         case "list" if isinstance(value, list) and value and schema.element is not None:
             items = [_form(item, schema.element) for item in value]
             return [_zero_of(schema.element) if item is ABSENT else item for item in items]
+        case "list" if value == [] and schema.keeps_zero:
+            return value
         case "map" | "list":
             return None if schema.always_there else value or ABSENT
         case "scalar":

@@ -8,6 +8,7 @@ by the directives `$patch`, `$retainKeys`, `$setElementOrder/FIELD` and `$delete
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
+from mcs.sandbox.apply.go_text import go_text
 from mcs.sandbox.apply.merge import PatchError
 from mcs.sandbox.apply.schemas import ANY, Object, Schema
 
@@ -70,7 +71,7 @@ def _replaced_map(patch: Object) -> Object:
         case "delete":
             return {}
         case unknown:
-            raise PatchError(f"unknown patch type: {unknown} in map: {_go_map(patch)}", code=500)
+            raise PatchError(f"unknown patch type: {unknown} in map: {go_text(patch)}", code=500)
 
 
 def _retained(live: Object, patch: Object) -> Object:
@@ -144,12 +145,12 @@ def _directed(held: list[Any], sent: list[Any], schema: Schema) -> tuple[list[An
             case "merge":
                 raise PatchError("merging lists cannot yet be specified in the patch", code=500)
             case unknown:
-                raise PatchError(f"unknown patch type: {unknown} in map: {_go_map(item)}", code=500)
+                raise PatchError(f"unknown patch type: {unknown} in map: {go_text(item)}", code=500)
     return ([], plain) if replaces else (held, plain)
 
 
 def _no_merge_key(item: Object, schema: Schema) -> PatchError:
-    named = f"map: {_go_map(item)} does not contain declared merge key: {schema.merge_key}"
+    named = f"map: {go_text(item)} does not contain declared merge key: {schema.merge_key}"
     return PatchError(named, code=500)
 
 
@@ -200,17 +201,3 @@ def _without_directives(values: Iterable[Any]) -> Iterable[Any]:
 
 def _is_directive(name: str) -> bool:
     return name in (DIRECTIVE, RETAIN_KEYS) or name.startswith((SET_ORDER, DELETE_FROM))
-
-
-def _go_map(value: Any) -> str:
-    match value:
-        case dict():
-            return "map[" + " ".join(f"{name}:{_go_map(value[name])}" for name in sorted(value)) + "]"
-        case list():
-            return "[" + " ".join(map(_go_map, value)) + "]"
-        case bool():
-            return str(value).lower()
-        case None:
-            return "<nil>"
-        case _:
-            return f"{value}"

@@ -32,7 +32,7 @@ def merged(live: Object, config: Object, schema: Schema) -> Object:
 
 
 def without_fields(value: Object, paths: FieldSet, schema: Schema) -> Object:
-    """The object without the given fields and items; maps and lists that are emptied by it go, too."""
+    """The object without the given fields and items; maps and lists that are emptied by it become null."""
     result = _without(value, frozenset(paths), schema)
     return result if isinstance(result, dict) else {}
 
@@ -126,7 +126,7 @@ def _without(value: Any, paths: FieldSet, schema: Schema) -> Any:
                 for name, entry in value.items()
                 if f"f:{name}" not in gone
             )
-            return {name: entry for name, entry in entries if entry is not ABSENT} or ABSENT
+            return dict(entries) or None
         case list() if value and schema.kind == "list" and schema.list_type != "atomic":
             pairs = [(item_element(item, schema), item) for item in value]
             items = [
