@@ -1,8 +1,7 @@
 """The derived Service: a selector-less Service in the target whose cluster IPs are the clusterset IPs of an import.
 
 kube-proxy routes it by the mirrored slices that carry its name. Only imports of type ClusterSetIP have one.
-Kubernetes fixes the first IP family of a Service for its life, which is why a present derived Service has a say in
-the desired one.
+Its addresses live as long as it does, so it is updated in place wherever Kubernetes allows that.
 """
 
 from typing import Any
@@ -26,21 +25,18 @@ def usable_families(merged: Properties, supported: frozenset[str] | None) -> tup
 
 
 def must_be_replaced(present: Service, families: tuple[str, ...]) -> bool:
-    """True when no update can make `present` serve any of `families`: it has no cluster IP, or the wrong family."""
+    """True when no update can make `present` serve `families`: it has no cluster IP, or the wrong first family."""
     given = present.spec.ip_families
-    return present.is_headless or bool(given and not set(given) & set(families))
+    return present.is_headless or bool(given and given[0] not in families)
 
 
-def desired_derived(
-    key: ServiceKey, merged: Properties, families: tuple[str, ...], present: Service | None
-) -> Service:
-    """The derived Service of a ClusterSetIP import.
+def desired_derived(key: ServiceKey, merged: Properties, families: tuple[str, ...]) -> Service:
+    """The derived Service of a ClusterSetIP import whose usable families are `families`.
 
-    `present` is ours and not to be replaced. It keeps the families that it has: its addresses are stable for the life
-    of the import (KEP-1645, "ClusterSetIP"), and a second family is only ever added.
+    Two families are preferred, never named: the API server refuses a family that its cluster lacks.
     """
     names = routing_names(merged.ports)
-    policy, stated_families = _families(families, present)
+    is_single = len(families) == 1
     return Service(
         metadata=ObjectMeta(
             name=derived_service_name(key),
@@ -58,25 +54,14 @@ def desired_derived(
                 )
                 for port in merged.ports
             ),
-            ip_family_policy=policy,
-            ip_families=stated_families,
+            ip_family_policy="SingleStack" if is_single else "PreferDualStack",
+            ip_families=families if is_single else (),
             session_affinity=merged.session_affinity,
             session_affinity_config=merged.session_affinity_config,
             internal_traffic_policy=merged.internal_traffic_policy,
             traffic_distribution=merged.traffic_distribution,
         ),
     )
-
-
-def _families(wanted: tuple[str, ...], present: Service | None) -> tuple[str, tuple[str, ...]]:
-    """ipFamilyPolicy and ipFamilies. Two families are preferred, never named: a cluster refuses one it lacks."""
-    if len(wanted) > 1:
-        return "PreferDualStack", ()
-    if present is None or not present.spec.ip_families:
-        return "SingleStack", wanted
-    if present.spec.ip_family_policy == "SingleStack":
-        return "SingleStack", present.spec.ip_families
-    return "PreferDualStack", ()
 
 
 def is_as_desired(present: Service, desired: Service) -> bool:

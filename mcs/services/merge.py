@@ -7,6 +7,7 @@ cluster decides alike (KEP-1645, "Constraints and Conflict Resolution"). Whether
 from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from mcs.model.meta import parse_timestamp
 from mcs.model.multicluster import ImportPort, ImportType, ServiceImport
@@ -105,29 +106,17 @@ def _offered_families(exporter: Exporter, service: Service) -> tuple[str, ...]:
 def merge(offered: Sequence[Offer]) -> Properties:
     """The properties of the import. `offered` is in order of precedence and not empty.
 
-    The first offer decides, but ports are the union, and families are those of every exporter of a ClusterSetIP
-    (the first's when they share none) or of any exporter of a headless service, whose addresses DNS hands out as
-    they are. The result does not depend on what the lower offers of a decided property say.
+    The first offer decides everything but the ports, which are the union, and the families of a headless service,
+    which are those of any exporter, because DNS hands out the addresses of endpoints as they are. So a newer export
+    never disturbs what an older one brought about; when the oldest goes, the next one decides.
     """
     first = offered[0].properties
-    return Properties(
-        type=first.type,
-        ports=merge_ports(offer.properties.ports for offer in offered),
-        ip_families=_merged_families(first.type, [offer.properties.ip_families for offer in offered]),
-        session_affinity=first.session_affinity,
-        session_affinity_config=first.session_affinity_config,
-        internal_traffic_policy=first.internal_traffic_policy,
-        traffic_distribution=first.traffic_distribution,
-        labels=first.labels,
-        annotations=first.annotations,
+    families = first.ip_families
+    if first.type == "Headless":
+        families = tuple(dict.fromkeys(each for offer in offered for each in offer.properties.ip_families))
+    return replace(
+        first, ports=merge_ports(offer.properties.ports for offer in offered), ip_families=families
     )
-
-
-def _merged_families(type_: ImportType, families: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    if type_ == "Headless":
-        return tuple(dict.fromkeys(family for each in families for family in each))
-    shared = set(families[0]).intersection(*families[1:])
-    return tuple(family for family in families[0] if family in shared) or families[0]
 
 
 def remembered_properties(service_import: ServiceImport) -> Properties:

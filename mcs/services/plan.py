@@ -29,7 +29,7 @@ def plan_target(observed: ObservedTarget) -> tuple[Action, ...]:
     """What makes the target hold the service as its exports ask, in order; nothing when it does already.
 
     While an exporter is not seen, what the import says on its behalf stays: the present import then counts as the
-    oldest export, to which seen exporters may add ports and families but nothing else, and its clusters stay listed.
+    oldest export, to which seen exporters can only add, and the clusters that cannot be seen stay listed.
     """
     if (
         observed.namespace != "present"
@@ -120,6 +120,9 @@ def _plan_derived(observed: ObservedTarget, merged: Properties) -> _Holder:
         return _Holder(Addressing((), merged.ip_families), deletes=_derived_deletes(observed))
     if present is not None and not present.is_ours:
         return _Holder(_addressing_without_derived(observed))
+    if not merged.ports:
+        pending = Addressing((), (), "False", "Pending", "No exporter has a port that a Service can have.")
+        return _Holder(pending, deletes=_derived_deletes(observed))
     return _plan_own_derived(observed, merged, usable)
 
 
@@ -129,7 +132,7 @@ def _plan_own_derived(observed: ObservedTarget, merged: Properties, usable: tupl
         return _Holder(None, name)
     replaced = present is not None and derived.must_be_replaced(present, usable)
     kept = None if replaced else present
-    desired = derived.desired_derived(observed.key, merged, usable, kept)
+    desired = derived.desired_derived(observed.key, merged, usable)
     actions: tuple[Action, ...] = _derived_deletes(observed) if replaced else ()
     if kept is None or not derived.is_as_desired(kept, desired):
         actions += (Apply(cluster=observed.target, resource=SERVICES, object=desired),)

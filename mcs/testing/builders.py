@@ -60,7 +60,7 @@ def service(
     key: ServiceKey = WEB,
     *ports: str | ServicePort,
     kind: str = "ClusterIP",
-    headless: bool = False,
+    is_headless: bool = False,
     families: tuple[str, ...] = ("IPv4",),
     affinity_seconds: int | None = None,
     internal: str | None = "Cluster",
@@ -70,7 +70,9 @@ def service(
 ) -> Service:
     """A Service as the API server stores it, with port "http 80" unless ports are given."""
     addresses = (
-        ("None",) if headless else tuple({"IPv4": "10.0.0.1", "IPv6": "fd00::1"}[each] for each in families)
+        ("None",)
+        if is_headless
+        else tuple({"IPv4": "10.0.0.1", "IPv6": "fd00::1"}[each] for each in families)
     )
     return Service(
         metadata=ObjectMeta(
@@ -156,6 +158,11 @@ def exporter(
     """A cluster that exports a Service, by an export made `created` seconds after START."""
     key = exported.key if exported else WEB
     return Exporter(ClusterId(cluster), export_ or export(key, created=created), exported, slices)
+
+
+def headless(key: ServiceKey = WEB, *ports: str, families: tuple[str, ...] = ("IPv4",)) -> Service:
+    """A headless Service, with port "http 80" unless ports are given."""
+    return service(key, *ports, is_headless=True, families=families)
 
 
 def observed_target(
