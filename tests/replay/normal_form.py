@@ -1,0 +1,179 @@
+"""Answers without what no two servers share: uids, versions, times, generated names, allocated addresses.
+
+Leaves sending requests to `replayer`. All is decided over the whole sequence, so that the same uid keeps the
+same placeholder and the order of resource versions stays visible: `rv#1` is the oldest object version that
+any answer of the sequence shows. The version of a list is `>=rv#N`, N being the newest shown version that it
+covers. Whatever the sequence's own file says literally is never replaced.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+_UID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)")
+_AGE = re.compile(r"\d+(ms|s|m\d*s?)")
+_VERSION_IN_TEXT = re.compile(
+    r"(resource version: |ResourceVersion in record \(|, current: |\\\"resourceVersion\\\":\\\")\d+( \(\d+\))?"
+)
+_STORAGE_KEY = re.compile(r"(, Key: )\S+(?=,)")
+_ADDRESS_FIELDS = ("clusterIP", "clusterIPs")
+_PORT_FIELDS = ("nodePort", "healthCheckNodePort")
+
+
+@dataclass(frozen=True)
+class RawAnswer:
+    """What came back: `body` is decoded JSON, text, or the list of a watch's events."""
+
+    name: str
+    code: int
+    content_type: str
+    warnings: tuple[str, ...]
+    body: Any
+
+
+@dataclass
+class _Placeholders:
+    literals: str
+    versions: list[int] = field(default_factory=list)
+    strings: dict[str, str] = field(default_factory=dict)
+    ports: dict[int, str] = field(default_factory=dict)
+    ages: set[int] = field(default_factory=set)
+
+    def uid(self, found: str) -> str:
+        if found in self.literals:
+            return found
+        taken = sum(1 for value in self.strings.values() if value.startswith("uid#"))
+        return self.strings.setdefault(found, f"uid#{taken + 1}")
+
+    def address(self, found: str) -> None:
+        if found in self.literals or found in ("", "None") or found in self.strings:
+            return
+        family = "ipv6" if ":" in found else "ipv4"
+        taken = sum(1 for value in self.strings.values() if value.startswith(family))
+        self.strings[found] = f"{family}#{taken + 1}"
+
+    def generated(self, prefix: str, name: str) -> None:
+        if name.startswith(prefix) and name not in self.literals and name not in self.strings:
+            taken = sum(1 for value in self.strings.values() if "<generated#" in value)
+            self.strings[name] = f"{prefix}<generated#{taken + 1}>"
+
+    def text(self, value: str) -> str:
+        if value in self.literals:
+            return value
+        value = _UID.sub(lambda found: self.uid(found[0]), value)
+        value = _TIME.sub(lambda found: found[0] if found[0] in self.literals else "<time>", value)
+        value = _VERSION_IN_TEXT.sub(lambda found: f"{found[1]}<version>", value)
+        value = _STORAGE_KEY.sub(lambda found: f"{found[1]}<key>", value)
+        for found, placeholder in self.strings.items():
+            if found in value:
+                value = re.sub(
+                    rf"(?<![\w.:]){re.escape(found)}(?![\w.:])", placeholder.replace("\\", ""), value
+                )
+        return value
+
+    def object_version(self, value: str) -> str:
+        return f"rv#{self.versions.index(int(value)) + 1}" if value.isdigit() else value
+
+    def list_version(self, value: str) -> str:
+        if not value.isdigit():
+            return value
+        return f">=rv#{sum(1 for version in self.versions if version <= int(value))}"
+
+
+def normal_form(answers: list[RawAnswer], literals: str) -> list[dict[str, Any]]:
+    """The answers of one sequence as JSON values that two runs, and two servers, can be compared by."""
+    placeholders = _Placeholders(literals)
+    for answer in answers:
+        _collect(answer.body, placeholders)
+    placeholders.versions = sorted(set(placeholders.versions))
+    return [
+        {
+            "name": answer.name,
+            "code": answer.code,
+            "type": answer.content_type,
+            "warnings": [placeholders.text(warning) for warning in answer.warnings],
+            "body": _normal(answer.body, placeholders),
+        }
+        for answer in answers
+    ]
+
+
+def _objects(value: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(value, dict):
+        yield value
+        for child in value.values():
+            yield from _objects(child)
+    elif isinstance(value, list):
+        for child in value:
+            yield from _objects(child)
+
+
+def _collect(body: Any, placeholders: _Placeholders) -> None:
+    for found in _objects(body):
+        version = found.get("resourceVersion")
+        if isinstance(version, str) and version.isdigit() and "name" in found:
+            placeholders.versions.append(int(version))
+        if isinstance(found.get("generateName"), str) and isinstance(found.get("name"), str):
+            placeholders.generated(found["generateName"], found["name"])
+        for key in _ADDRESS_FIELDS:
+            given = found.get(key)
+            for address in given if isinstance(given, list) else [given]:
+                if isinstance(address, str):
+                    placeholders.address(address)
+        for key in _PORT_FIELDS:
+            port = found.get(key)
+            if isinstance(port, int) and port and str(port) not in placeholders.literals:
+                placeholders.ports.setdefault(port, f"port#{len(placeholders.ports) + 1}")
+
+
+def _normal(value: Any, placeholders: _Placeholders) -> Any:
+    match value:
+        case dict():
+            if value.get("kind") == "Table":
+                _hide_ages(value, placeholders)
+            return {
+                placeholders.text(key): _field(key, child, value, placeholders)
+                for key, child in value.items()
+            }
+        case list():
+            return [_normal(child, placeholders) for child in value]
+        case str():
+            return placeholders.text(value)
+        case _:
+            return value
+
+
+def _hide_ages(table: dict[str, Any], placeholders: _Placeholders) -> None:
+    """Only the first table of a watch names its columns; the ages of the others are found by its names."""
+    if columns := table.get("columnDefinitions"):
+        placeholders.ages = {index for index, column in enumerate(columns) if column.get("name") == "Age"}
+    for row in table.get("rows") or ():
+        row["cells"] = [
+            "<age>" if index in placeholders.ages and _AGE.fullmatch(str(cell)) else cell
+            for index, cell in enumerate(row["cells"])
+        ]
+
+
+def _field(key: str, value: Any, owner: dict[str, Any], placeholders: _Placeholders) -> Any:
+    match key, value:
+        case "managedFields", list():
+            return sorted(
+                (_normal({k: v for k, v in entry.items() if k != "time"}, placeholders) for entry in value),
+                key=lambda entry: [
+                    str(entry.get(k, "")) for k in ("manager", "operation", "subresource", "apiVersion")
+                ],
+            )
+        case "causes", [{"reason": "FieldManagerConflict"}, *_]:
+            return sorted((_normal(cause, placeholders) for cause in value), key=str)
+        case "resourceVersion", str() if "name" in owner:
+            return placeholders.object_version(value)
+        case "resourceVersion", str():
+            return placeholders.list_version(value)
+        case "continue", str() if value:
+            return "<continue>"
+        case (("nodePort" | "healthCheckNodePort"), int()) if value in placeholders.ports:
+            return placeholders.ports[value]
+        case _:
+            return _normal(value, placeholders)
