@@ -4,6 +4,7 @@ Source: Kubernetes API concepts; "Authenticating" (bearer tokens). The semantics
 `listing` and `watching`; sockets and TLS in `server`.
 """
 
+import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, get_args
@@ -51,7 +52,8 @@ class Handlers:
         self.api = api
         self.requests: Counter[tuple[str, str]] = Counter()
         self.watch_refusal: StatusError | None = None
-        self.watching: set[web.Request] = set()
+        self.watching: set[asyncio.Transport] = set()
+        """The connections that carry a watch."""
         self._tokens = tokens
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
@@ -155,11 +157,14 @@ class Handlers:
         text = request.query.get("timeoutSeconds", "")
         seconds = float(text) if text.isdigit() and int(text) else DEFAULT_WATCH_SECONDS
         watch = Watch(self.api.store, target.resource, wanted, view, options)
-        self.watching.add(request)
+        connection = request.transport
+        if connection is None:
+            raise ConnectionResetError
+        self.watching.add(connection)
         try:
             return await send_watch(request, watch, seconds, bookmarks=options.bookmarks)
         finally:
-            self.watching.discard(request)
+            self.watching.discard(connection)
 
     def _view(self, request: web.Request, target: Target) -> View:
         include = request.query.get("includeObject") or "Metadata"

@@ -9,8 +9,10 @@ import random
 import secrets
 import ssl
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
+from ipaddress import IPv4Network, IPv6Network
 from types import TracebackType
 from typing import Self
 
@@ -18,13 +20,16 @@ import trustme
 import yaml
 from aiohttp import web
 
+from mcs.sandbox.addresses import Network, ServiceAddresses
 from mcs.sandbox.api import Api
 from mcs.sandbox.bootstrap import install_first_objects
 from mcs.sandbox.crds import CustomResources
 from mcs.sandbox.errors import StatusError
 from mcs.sandbox.handlers import LONGEST_BODY, WRITES, Handlers
+from mcs.sandbox.resources import SERVICES
 
 HOST = "127.0.0.1"
+SERVICE_RANGES: tuple[Network, ...] = (IPv4Network("10.96.0.0/16"), IPv6Network("fd00:10:96::/112"))
 
 
 class ApiServer:
@@ -41,15 +46,21 @@ class ApiServer:
         *,
         port: int = 0,
         tokens: Mapping[str, str] | None = None,
+        service_ranges: Sequence[Network] = SERVICE_RANGES,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         chance: random.Random | None = None,
     ) -> None:
-        """`tokens` maps bearer tokens to user names; without it one is made. Port 0 means any free one."""
+        """`tokens` maps bearer tokens to user names; without it one is made. Port 0 means any free one.
+
+        Cluster IPs come from `service_ranges`, the default family first.
+        """
         self.name = name
         self.port = port
         self.tokens = dict(tokens or {secrets.token_urlsafe(24): f"{name}-admin"})
         self.api = Api(now=now, chance=chance)
         CustomResources(self.api).install()
+        services = partial(self.api.list, SERVICES)
+        self.api.hooks.append(ServiceAddresses(service_ranges, services))
         install_first_objects(self.api)
         self._handlers = Handlers(self.api, self.tokens)
         self._authority = trustme.CA(organization_name="mcs sandbox")
@@ -129,9 +140,8 @@ class ApiServer:
     def drop_watches(self) -> int:
         """Cut every open watch without a farewell; returns how many."""
         watching = tuple(self._handlers.watching)
-        for request in watching:
-            if request.transport is not None:
-                request.transport.abort()
+        for connection in watching:
+            connection.abort()
         return len(watching)
 
     def refuse_watches(self, error: StatusError | None) -> None:
