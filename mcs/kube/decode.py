@@ -179,7 +179,7 @@ def encode_object(api_version: str, kind: str, obj: KubernetesObject, subresourc
         encode = msgspec.json.encode
         return b'%s,"metadata":%s,"%s":%s}' % (head, encode(metadata), subresource.encode(), encode(part))
     fields = msgspec.json.encode(msgspec.structs.replace(obj, metadata=metadata))
-    return b"%s,%s" % (head, fields[1:]) if fields != b"{}" else head + b"}"
+    return b"%s,%s" % (head, fields[1:])
 
 
 def _sent_metadata(obj: KubernetesObject, *, with_labels: bool) -> Any:
