@@ -130,3 +130,10 @@ def test_both_versions_of_an_mcs_crd_have_the_same_schema(name: str) -> None:
     assert (beta["name"], beta["served"], beta["storage"]) == ("v1beta1", True, True)
     for field in ("schema", "subresources", "additionalPrinterColumns"):
         assert alpha[field] == beta[field]
+
+
+def test_continuous_integration_tests_as_a_newcomer_does_and_then_judges_by_real_programs() -> None:
+    commands = [
+        line for line in (ROOT / ".ci" / "run").read_text().splitlines() if line.startswith(("make", ".venv"))
+    ]
+    assert commands == ["make test", ".venv/bin/mcs sandbox --check", "make check-static", "make test-real"]
