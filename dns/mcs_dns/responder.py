@@ -105,6 +105,11 @@ class Responder:
             for question in self._questions.pop(key, ()):
                 del self._kept[question]
 
+    @property
+    def kept_questions(self) -> int:
+        """How many questions have an answer ready."""
+        return len(self._kept)
+
     def respond(self, packet: bytes) -> bytes | None:
         """The response to `packet`, or None when it deserves none."""
         numbers = packet[4:12]

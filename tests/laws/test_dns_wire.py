@@ -1,0 +1,134 @@
+"""Laws of bytes: whatever comes in, an answer or nothing comes out; and remembering changes no byte."""
+
+import dns.message
+from dns.rdataclass import RdataClass
+from dns.rdatatype import RdataType
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mcs.model.names import ServiceKey
+from mcs_dns.responder import Responder
+from mcs_dns.wire import MAX_DATAGRAM, STREAM, respond
+from mcs_dns.zone import ImportedService, Zone
+from tests.unit.dns.sample_zone import TYPES, sample_services, sample_zone
+
+ZONE = sample_zone()
+SERVICES = sample_services()
+
+RELATIVE_NAMES = (
+    "",
+    "dns-version.",
+    "ns.dns.",
+    "dns.",
+    "svc.",
+    "demo.svc.",
+    "quiet.svc.",
+    "hostmaster.",
+    "_http._tcp.web.demo.svc.",
+    "_sql._tcp.db.demo.svc.",
+    "_tcp.db.demo.svc.",
+    "db-0.c2.db.demo.svc.",
+    "db-0.c4.eu.db.demo.svc.",
+    "c4.eu.db.demo.svc.",
+    "fd00-1--0.c1.six.demo.svc.",
+    *(f"{key.name}.{key.namespace}.svc." for key in SERVICES),
+)
+LABELS = st.sampled_from(["web", "db", "c2", "x", "_tcp", "svc", "dns", "DB-0", "a" * 63, r"\255", r"a\.b"])
+
+
+def in_mixed_case(name: str, upper: list[bool]) -> str:
+    """`name` with the letters at the places of True in upper case."""
+    padded = upper + [False] * len(name)
+    return "".join(letter.upper() if up else letter for letter, up in zip(name, padded, strict=False))
+
+
+@st.composite
+def queries(draw: st.DrawFn) -> bytes:
+    """Queries for names in the zone, near it or outside, ordinary and with all kinds of EDNS and flags."""
+    prefix = ".".join(draw(st.lists(LABELS, max_size=2)))
+    relative = draw(st.sampled_from(RELATIVE_NAMES))
+    origin = draw(st.sampled_from(["clusterset.local."] * 9 + ["cluster.local."]))
+    name = in_mixed_case(
+        f"{prefix}{'.' if prefix else ''}{relative}{origin}", draw(st.lists(st.booleans(), max_size=40))
+    )
+    type_ = RdataType.make(draw(st.sampled_from([*TYPES.values(), 65, 97, 65280])))
+    edns = draw(st.sampled_from([None, None, 0, 0, 0, 1]))
+    message = dns.message.make_query(
+        name,
+        type_,
+        draw(st.sampled_from([RdataClass.IN] * 4 + [RdataClass.CH])),
+        use_edns=-1 if edns is None else edns,
+        want_dnssec=edns is not None and draw(st.booleans()),
+        payload=draw(st.sampled_from([0, 512, 600, 1232, 4096])),
+        id=draw(st.integers(0, 65535)),
+        flags=draw(st.sampled_from([0, 0x0100, 0x0120, 0x0110, 0x8000, 0x2900, 0x0600])),
+    )
+    return message.to_wire()
+
+
+@st.composite
+def damaged(draw: st.DrawFn) -> bytes:
+    """A query of which some bytes were replaced, cut off or added."""
+    packet = bytearray(draw(queries()))
+    for _ in range(draw(st.integers(0, 3))):
+        packet[draw(st.integers(0, len(packet) - 1))] = draw(st.integers(0, 255))
+    return bytes(packet[: draw(st.integers(0, len(packet)))]) + draw(st.binary(max_size=12))
+
+
+@settings(max_examples=400)
+@given(st.one_of(st.binary(max_size=600), damaged()), st.sampled_from([512, MAX_DATAGRAM, STREAM]))
+def test_any_bytes_get_a_response_within_the_limit_or_none(packet: bytes, limit: int) -> None:
+    response = respond(packet, ZONE, limit)
+    if response is None:
+        assert len(packet) < 12 or packet[2] & 0x80
+        return
+    assert response[:2] == packet[:2]
+    assert response[2] & 0x80
+    assert len(response) <= limit
+    assert dns.message.from_wire(response).id == int.from_bytes(packet[:2])
+
+
+def backwards(items: list[bytes], /) -> list[bytes]:
+    return items[::-1]
+
+
+CHANGES = st.dictionaries(
+    st.sampled_from([*SERVICES, ServiceKey("demo", "nosuch"), ServiceKey("late", "web")]),
+    st.sampled_from([None, *SERVICES.values()]),
+    max_size=3,
+)
+CHAINS = st.lists(CHANGES, min_size=1, max_size=3)
+STEPS = st.lists(st.one_of(queries(), queries(), queries(), damaged(), CHAINS), min_size=1, max_size=30)
+
+
+def after(zone: Zone, chain: list[dict[ServiceKey, ImportedService | None]]) -> Zone:
+    for changes in chain:
+        zone = zone.with_services(changes)
+    return zone
+
+
+@settings(max_examples=300)
+@given(STEPS, st.sampled_from([512, MAX_DATAGRAM, STREAM]))
+def test_a_responder_that_remembers_gives_the_bytes_of_one_that_does_not(
+    steps: list[bytes | list[dict[ServiceKey, ImportedService | None]]], limit: int
+) -> None:
+    zone = ZONE
+    responder = Responder(zone, limit, backwards)
+    for step in steps:
+        if isinstance(step, list):
+            zone = responder.zone = after(zone, step)
+            continue
+        for _ in range(2):
+            assert responder.respond(step) == respond(step, zone, limit, backwards)
+
+
+def test_every_name_of_the_zone_is_answered_alike_at_first_at_once_and_from_memory() -> None:
+    responder = Responder(ZONE, MAX_DATAGRAM, backwards)
+    for name in RELATIVE_NAMES:
+        for type_ in TYPES.values():
+            for edns in (-1, 0):
+                packet = dns.message.make_query(
+                    f"{name}clusterset.local.", RdataType.make(type_), use_edns=edns
+                ).to_wire()
+                expected = respond(packet, ZONE, MAX_DATAGRAM, backwards)
+                assert [responder.respond(packet) for _ in range(3)] == [expected] * 3

@@ -1,0 +1,99 @@
+"""What the responder keeps, drops and counts. That its bytes are right is a law of its own."""
+
+import dns.message
+import pytest
+
+from mcs.model.names import ServiceKey
+from mcs_dns.responder import Responder
+from mcs_dns.wire import MAX_DATAGRAM, in_order, respond
+from mcs_dns.zone import Zone, imported_service
+from tests.unit.dns.sample_zone import sample_services, sample_zone, service_import
+
+WEB = "web.demo.svc.clusterset.local."
+DB = "db.demo.svc.clusterset.local."
+
+
+def packet(name: str, type_: str = "A") -> bytes:
+    return dns.message.make_query(name, type_, id=7).to_wire()
+
+
+def responder(zone: Zone | None = None) -> Responder:
+    return Responder(zone or sample_zone(), MAX_DATAGRAM, in_order)
+
+
+def test_a_replaced_service_is_answered_anew_and_the_others_are_kept() -> None:
+    zone = sample_zone()
+    answering = responder(zone)
+    answering.respond(packet(WEB))
+    answering.respond(packet(DB))
+    moved = imported_service(service_import("web", ips=("10.96.1.1",)), [])
+    answering.zone = changed = zone.with_services({ServiceKey("demo", "web"): moved})
+    assert answering.kept_questions == 1
+    assert answering.respond(packet(WEB)) == respond(packet(WEB), changed)
+    assert answering.kept_questions == 2
+
+
+def test_zones_that_were_skipped_are_caught_up_with() -> None:
+    zone = sample_zone()
+    answering = responder(zone)
+    answering.respond(packet(WEB))
+    answering.respond(packet(DB))
+    without = zone.with_services({ServiceKey("demo", "web"): None})
+    answering.zone = later = without.with_services({ServiceKey("demo", "dual"): None})
+    assert answering.kept_questions == 1
+    assert answering.respond(packet(WEB)) == respond(packet(WEB), later)
+
+
+def test_a_zone_of_other_settings_or_one_that_is_not_synced_drops_everything() -> None:
+    services = sample_services()
+    for zone in (
+        Zone.empty(ttl=60).with_services(services).as_synced(),
+        Zone.empty().with_services(services),
+    ):
+        answering = responder()
+        answering.respond(packet(WEB))
+        answering.zone = zone
+        assert answering.kept_questions == 0
+        assert answering.respond(packet(WEB)) == respond(packet(WEB), zone)
+
+
+def test_a_kept_denial_carries_the_serial_of_the_present_zone() -> None:
+    zone = sample_zone()
+    answering = responder(zone)
+    for name in (f"nosuch.{DB}", "absent.demo.svc.clusterset.local."):
+        answering.respond(packet(name))
+    answering.respond(packet(WEB, "AAAA"))
+    answering.zone = changed = zone.with_services({ServiceKey("demo", "dual"): None})
+    for asked in (packet("abcent.demo.svc.clusterset.local."), packet(WEB, "AAAA"), packet(WEB, "MX")):
+        assert answering.respond(asked) == respond(asked, changed)
+
+
+def test_names_that_do_not_exist_and_rare_types_do_not_fill_the_memory() -> None:
+    answering = responder()
+    for number in range(300):
+        answering.respond(packet(f"x{number}.{DB}"))
+        answering.respond(packet(WEB, f"TYPE{1000 + number}"))
+    assert answering.kept_questions == 0
+
+
+def test_a_letter_sized_type_is_not_mistaken_for_its_lower_case() -> None:
+    answering = responder()
+    for type_ in ("TYPE65", "TYPE97", "TYPE65"):
+        asked = packet(WEB.upper(), type_)
+        assert answering.respond(asked) == respond(asked, answering.zone)
+
+
+def test_every_response_is_counted_once_by_type_and_code() -> None:
+    answering = responder()
+    for asked in [packet(WEB)] * 3 + [packet(WEB, "AAAA"), packet(f"x.{DB}"), packet("example.com.")]:
+        answering.respond(asked)
+    answering.respond(packet(WEB)[:20])
+    answering.respond(b"short")
+    assert dict(answering.counts) == {(1, 0): 3, (28, 0): 1, (1, 3): 1, (1, 5): 1, (0, 1): 1}
+
+
+@pytest.mark.parametrize("version", [0, 1])
+def test_edns_versions_are_counted_by_their_full_code(version: int) -> None:
+    answering = responder()
+    answering.respond(dns.message.make_query(WEB, "A", use_edns=version).to_wire())
+    assert dict(answering.counts) == {(1, 16 if version else 0): 1}
