@@ -1,0 +1,219 @@
+"""Runs a scenario: its steps in order, each a mapping with one verb.
+
+apply: {in: [clusters], objects: [short forms]}      patch: {in: …, object: "Kind ns/name", with: {…}}
+delete: {in: …, object: "Kind ns/name"}              wait: seconds
+controller: {start: [members]} | stop                api: {of: cluster, do: compact | drop watches | stop | start |
+                                                          refuse watches | allow watches}
+expect: {cluster: {…}}                               remember: [clusters]
+untouched: {in: …, objects: […]}                     quiet: seconds
+
+`expect` says of a cluster what its API and its DNS shall say, and waits for it, at most `PATIENCE` seconds:
+    "Kind ns/name": {part of the object} | absent
+    conditions ns/name: {Valid: "True Valid", …}       of the ServiceExport
+    mirrors ns/name: {source cluster: [ready addresses]}
+    dns: {"web.shop.svc A": [data] | NXDOMAIN | NODATA | imported}      "imported": the ips of the ServiceImport
+`remember` keeps uid and resourceVersion of everything of ours; `untouched` demands that they are still the same.
+`quiet` demands that nothing but Leases is written for so long. Every scenario ends with 60 quiet seconds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any
+
+from mcs.model.resources import ENDPOINT_SLICES, SERVICE_EXPORTS, SERVICE_IMPORTS, SERVICES
+from mcs.sandbox.errors import internal
+from tests.scenarios.objects import Json, expanded, parse_reference
+from tests.scenarios.world import World
+
+PATIENCE = 30.0
+
+
+class Scenario:
+    """One scenario against one world."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._remembered: dict[tuple[str, str], tuple[str, str]] = {}
+
+    async def run(self, steps: Iterable[Json]) -> None:
+        """Carry out all steps. Raises AssertionError with the number of the step that does not hold."""
+        for number, step in enumerate([*steps, {"wait": 5}, {"quiet": 60}], start=1):
+            ((verb, what),) = step.items()
+            try:
+                await getattr(self, f"_{verb}")(what)
+            except AssertionError as error:
+                raise AssertionError(f"step {number} ({verb}): {error}") from error
+
+    async def _apply(self, what: Json) -> None:
+        for cluster in _listed(what["in"]):
+            for short in what["objects"]:
+                await self._world.apis[cluster].apply(*expanded(short))
+
+    async def _patch(self, what: Json) -> None:
+        for cluster in _listed(what["in"]):
+            await self._world.apis[cluster].merge(*parse_reference(what["object"]), what["with"])
+
+    async def _delete(self, what: Json) -> None:
+        for cluster in _listed(what["in"]):
+            await self._world.apis[cluster].delete(*parse_reference(what["object"]))
+
+    async def _wait(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+    async def _controller(self, what: Json | str) -> None:
+        if isinstance(what, dict):
+            await self._world.start_controller(what["start"])
+        else:
+            await self._world.stop_controller()
+
+    async def _api(self, what: Json) -> None:
+        server = self._world.servers[what["of"]]
+        match what["do"]:
+            case "compact":
+                server.compact()
+            case "drop watches":
+                assert server.drop_watches() > 0
+            case "refuse watches":
+                server.refuse_watches(internal("the scenario refuses watches"))
+            case "allow watches":
+                server.refuse_watches(None)
+            case "stop":
+                await server.stop()
+            case "start":
+                await server.start()
+            case unknown:
+                raise ValueError(unknown)
+
+    async def _expect(self, what: Json) -> None:
+        end = asyncio.get_running_loop().time() + PATIENCE
+        while True:
+            problems = [
+                problem
+                for cluster, wanted in what.items()
+                for problem in await self._problems(cluster, wanted)
+            ]
+            if not problems:
+                return
+            assert asyncio.get_running_loop().time() < end, "\n".join(problems)
+            await asyncio.sleep(0.25)
+
+    async def _remember(self, clusters: list[str]) -> None:
+        self._remembered = {
+            (cluster, reference): version
+            for cluster in clusters
+            for reference, version in (await self._versions(cluster)).items()
+        }
+
+    async def _untouched(self, what: Json) -> None:
+        for cluster in _listed(what["in"]):
+            versions = await self._versions(cluster)
+            for reference in what["objects"]:
+                before = self._remembered[cluster, reference]
+                assert versions.get(reference) == before, f"{cluster}: {reference} was {before}"
+
+    async def _quiet(self, seconds: float) -> None:
+        before = self._world.writes()
+        await asyncio.sleep(seconds)
+        after = self._world.writes()
+        assert after == before, f"writes went from {before} to {after}"
+
+    async def _versions(self, cluster: str) -> dict[str, tuple[str, str]]:
+        versions: dict[str, tuple[str, str]] = {}
+        for resource in (SERVICES, SERVICE_IMPORTS, ENDPOINT_SLICES, SERVICE_EXPORTS):
+            for obj in await self._world.apis[cluster].list(resource):
+                meta = obj["metadata"]
+                reference = f"{resource.kind} {meta['namespace']}/{meta['name']}"
+                versions[reference] = (meta["uid"], meta["resourceVersion"])
+        return versions
+
+    async def _problems(self, cluster: str, wanted: Json) -> list[str]:
+        problems: list[str] = []
+        for what, value in wanted.items():
+            subject, _, name = what.partition(" ")
+            match subject:
+                case "dns":
+                    problems += [
+                        await self._dns_problem(cluster, question, answer)
+                        for question, answer in value.items()
+                    ]
+                case "mirrors":
+                    problems.append(
+                        _difference(f"{cluster} {what}", await self._mirrors(cluster, name), value)
+                    )
+                case "conditions":
+                    problems += await self._condition_problems(cluster, name, value)
+                case _:
+                    problems += await self._object_problems(cluster, what, value)
+        return [problem for problem in problems if problem]
+
+    async def _dns_problem(self, cluster: str, question: str, wanted: Any) -> str:
+        name, kind = question.split()
+        if wanted == "imported":
+            service, namespace = name.split(".")[:2]
+            found = await self._world.apis[cluster].get(SERVICE_IMPORTS, namespace, service)
+            wanted = (found or {}).get("spec", {}).get("ips") or "an import with ips"
+            family = ":" if kind == "AAAA" else "."
+            wanted = [ip for ip in wanted if family in ip] if isinstance(wanted, list) else wanted
+        wanted = sorted(wanted) if isinstance(wanted, list) else wanted
+        return _difference(f"{cluster} dns {question}", await self._world.ask(cluster, name, kind), wanted)
+
+    async def _mirrors(self, cluster: str, service: str) -> dict[str, list[str]]:
+        namespace, name = service.split("/")
+        found: dict[str, list[str]] = {}
+        for obj in await self._world.apis[cluster].list(ENDPOINT_SLICES):
+            labels = obj["metadata"].get("labels", {})
+            if obj["metadata"]["namespace"] != namespace:
+                continue
+            if labels.get("multicluster.kubernetes.io/service-name") != name:
+                continue
+            ready = found.setdefault(labels["multicluster.kubernetes.io/source-cluster"], [])
+            for endpoint in obj.get("endpoints") or []:
+                if endpoint.get("conditions", {}).get("ready", True):
+                    ready += endpoint["addresses"]
+        return {source: sorted(ready) for source, ready in sorted(found.items())}
+
+    async def _condition_problems(self, cluster: str, service: str, wanted: Json) -> list[str]:
+        namespace, name = service.split("/")
+        export = await self._world.apis[cluster].get(SERVICE_EXPORTS, namespace, name)
+        listed = (export or {}).get("status", {}).get("conditions", [])
+        found = {each["type"]: f"{each['status']} {each['reason']}" for each in listed}
+        assert len(found) == len(listed), f"{cluster}: a condition type stands twice in {listed}"
+        return [
+            _difference(f"{cluster} {service} {type_}", found.get(type_, "absent"), value)
+            for type_, value in wanted.items()
+        ]
+
+    async def _object_problems(self, cluster: str, reference: str, wanted: Any) -> list[str]:
+        found = await self._world.apis[cluster].get(*parse_reference(reference))
+        if wanted == "absent":
+            return [f"{cluster}: {reference} exists"] if found else []
+        if found is None:
+            return [f"{cluster}: {reference} does not exist"]
+        return [f"{cluster} {reference}{path}" for path in _lacks(found, wanted)]
+
+
+def _lacks(found: Any, wanted: Any, path: str = "") -> list[str]:
+    """Where `found` does not contain `wanted`: mappings may hold more, lists and values must be equal."""
+    if isinstance(wanted, dict) and isinstance(found, dict):
+        return [
+            problem
+            for key, value in wanted.items()
+            for problem in _lacks(found.get(key), value, f"{path}.{key}")
+        ]
+    if isinstance(wanted, list) and isinstance(found, list) and len(wanted) == len(found):
+        return [
+            problem
+            for number, value in enumerate(wanted)
+            for problem in _lacks(found[number], value, f"{path}[{number}]")
+        ]
+    return [] if found == wanted else [f"{path} is {found!r}, not {wanted!r}"]
+
+
+def _difference(what: str, found: Any, wanted: Any) -> str:
+    return "" if found == wanted else f"{what} is {found!r}, not {wanted!r}"
+
+
+def _listed(value: str | list[str]) -> list[str]:
+    return [value] if isinstance(value, str) else value

@@ -1,0 +1,143 @@
+"""The clusters of a scenario with our programs beside them: sandbox API servers, a controller, a DNS server each.
+
+Everything runs in one loop with virtual time. The controller and the DNS servers are the real ones, connected over
+TLS by kubeconfig; only the clock and the process boundary are not those of a user.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_network
+from pathlib import Path
+from typing import Any
+
+import dns.asyncquery
+import dns.flags
+import dns.message
+import dns.rcode
+import dns.rdatatype
+import yaml
+
+from mcs.cli.processes import RequestCounts, client_opener
+from mcs.controllers.processes import ControllerProcess, DnsOptions, DnsProcess, Listen, Process
+from mcs.model.meta import KubernetesObject
+from mcs.model.names import ClusterId
+from mcs.model.resources import Resource
+from mcs.sandbox.addresses import Network
+from mcs.sandbox.server import ApiServer, kubeconfig
+from tests.scenarios.api import Api
+
+CUSTOM_RESOURCE_DEFINITIONS = Resource(
+    group="apiextensions.k8s.io",
+    version="v1",
+    plural="customresourcedefinitions",
+    kind="CustomResourceDefinition",
+    type=KubernetesObject,
+    namespaced=False,
+)
+CRDS = Path(__file__).parents[2] / "crds"
+BIRTH = datetime(2026, 1, 1, tzinfo=UTC)
+LOOPBACK = Listen("127.0.0.1", 0)
+
+
+def virtual_now() -> datetime:
+    """The wall clock of a scenario: it moves with the loop's clock."""
+    return BIRTH + timedelta(seconds=asyncio.get_running_loop().time())
+
+
+class World:
+    """Clusters by name; `controller` is the controller that runs, if one does."""
+
+    def __init__(self, servers: dict[str, ApiServer], config: Path) -> None:
+        self.servers = servers
+        self.apis = {
+            name: Api(server.url, server.token, server.client_tls()) for name, server in servers.items()
+        }
+        self.controller: ControllerProcess | None = None
+        self.dns: dict[str, DnsProcess] = {}
+        self.counts = RequestCounts()
+        self._config = config
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+
+    async def start_controller(self, members: Sequence[str]) -> None:
+        """Start a controller for these members."""
+        self.controller = ControllerProcess(
+            {ClusterId(name): self._opener(name) for name in members}, clock=virtual_now, requests=self.counts
+        )
+        await self._start("controller", self.controller)
+
+    async def stop_controller(self) -> None:
+        """Stop the controller as a signal would."""
+        await self._stop("controller")
+        self.controller = None
+
+    async def start_dns(self, name: str) -> None:
+        """Start the DNS server of one cluster."""
+        self.dns[name] = DnsProcess(
+            ClusterId(name), self._opener(name), DnsOptions(listen=LOOPBACK), clock=virtual_now
+        )
+        await self._start(f"dns {name}", self.dns[name])
+
+    async def stop_all(self) -> None:
+        """Stop everything that was started here."""
+        for name in list(self._tasks):
+            await self._stop(name)
+
+    async def ask(self, cluster: str, name: str, kind: str) -> list[str] | str:
+        """What the cluster's DNS server says: sorted record data, or "NODATA", or the rcode."""
+        query = dns.message.make_query(f"{name}.clusterset.local.", kind)
+        server = self.dns[cluster].dns
+        assert server is not None
+        response = await dns.asyncquery.udp(query, "127.0.0.1", port=server.port, timeout=5)
+        if response.rcode() != dns.rcode.NOERROR:
+            return dns.rcode.to_text(response.rcode())
+        records = [str(record) for rrset in response.answer for record in rrset]
+        return sorted(records) if records else "NODATA"
+
+    def writes(self) -> dict[str, int]:
+        """Requests that may change something, by cluster, Leases left out."""
+        return {
+            name: sum(count for (_, resource), count in server.writes().items() if resource != "leases")
+            for name, server in self.servers.items()
+        }
+
+    def _opener(self, name: str) -> Any:
+        return client_opener(name, [self._config], name, self.counts)
+
+    async def _start(self, name: str, process: Process) -> None:
+        self._tasks[name] = asyncio.create_task(process.run(), name=name)
+        await process.started.wait()
+
+    async def _stop(self, name: str) -> None:
+        task = self._tasks.pop(name)
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+@asynccontextmanager
+async def running_world(clusters: Sequence[str], folder: Path) -> AsyncIterator[World]:
+    """Sandbox clusters with our CRDs and a DNS server each; the controller is started by the scenario."""
+    async with AsyncExitStack() as stack:
+        servers = {
+            name: await stack.enter_async_context(
+                ApiServer(name, now=virtual_now, service_ranges=_service_ranges(number))
+            )
+            for number, name in enumerate(clusters, start=1)
+        }
+        config = folder / "kubeconfig"
+        config.write_text(kubeconfig(list(servers.values())))
+        world = World(servers, config)
+        stack.push_async_callback(world.stop_all)
+        for name in clusters:
+            for file in sorted(CRDS.glob("*.yaml")):
+                await world.apis[name].apply(CUSTOM_RESOURCE_DEFINITIONS, yaml.safe_load(file.read_text()))
+            await world.start_dns(name)
+        yield world
+
+
+def _service_ranges(number: int) -> tuple[Network, Network]:
+    return ip_network(f"10.{96 + number}.0.0/16"), ip_network(f"fd00:10:{96 + number}::/112")
