@@ -91,7 +91,9 @@ class DnsServer:
         loop = asyncio.get_running_loop()
         stream, datagram = _bound_pair(self.host, self.port)
         self.port = stream.getsockname()[1]
-        self._datagrams, _ = await loop.create_datagram_endpoint(lambda: _Datagrams(self._udp), sock=datagram)
+        self._datagrams, _ = await loop.create_datagram_endpoint(
+            lambda: _Datagrams(self._udp.respond), sock=datagram
+        )
         self._listener = await asyncio.start_server(self._serve_connection, sock=stream)
         log.info("answering", zone=self.zone.settings.origin, host=self.host, port=self.port)
 
@@ -144,8 +146,8 @@ class DnsServer:
 class _Datagrams(asyncio.DatagramProtocol):
     """One datagram in, at most one out."""
 
-    def __init__(self, responder: Responder) -> None:
-        self._respond = responder.respond
+    def __init__(self, respond: Callable[[bytes], bytes | None]) -> None:
+        self._respond = respond
         self._send: Callable[[bytes, Any], None]
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
