@@ -10,7 +10,7 @@ DeploymentSpec:
   DeploymentStrategy+<retainKeys> strategy
   PodTemplateSpec+ template
 DeploymentStrategy: RollingUpdateDeployment rollingUpdate; string type
-RollingUpdateDeployment: intstr maxSurge maxUnavailable
+RollingUpdateDeployment: intstr? maxSurge maxUnavailable
 DeploymentStatus:
   int availableReplicas observedGeneration readyReplicas replicas unavailableReplicas updatedReplicas
   int? collisionCount terminatingReplicas
@@ -39,7 +39,7 @@ StatefulSetSpec:
 StatefulSetOrdinals: int+ start
 StatefulSetPersistentVolumeClaimRetentionPolicy: string whenDeleted whenScaled
 StatefulSetUpdateStrategy: RollingUpdateStatefulSetStrategy rollingUpdate; string type
-RollingUpdateStatefulSetStrategy: intstr maxUnavailable; int? partition
+RollingUpdateStatefulSetStrategy: intstr? maxUnavailable; int? partition
 StatefulSetStatus:
   int+ availableReplicas replicas
   int? collisionCount

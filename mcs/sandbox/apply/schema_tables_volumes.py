@@ -56,7 +56,7 @@ DownwardAPIVolumeFile:
   int? mode
   string+ path
   ResourceFieldSelector! resourceFieldRef
-EmptyDirVolumeSource: string medium; quantity sizeLimit
+EmptyDirVolumeSource: string medium; quantity? sizeLimit
 EphemeralVolumeSource: PersistentVolumeClaimTemplate volumeClaimTemplate
 PersistentVolumeClaimTemplate: ObjectMeta+ metadata; PersistentVolumeClaimSpec+ spec
 PersistentVolumeClaimSpec:
