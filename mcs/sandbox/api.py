@@ -17,15 +17,16 @@ from mcs.sandbox.apply.merge import PatchError
 from mcs.sandbox.apply.schemas import ANY
 from mcs.sandbox.deletion import IMMORTAL_NAMESPACES, DeleteOptions, marked_for_deletion
 from mcs.sandbox.errors import (
-    Cause,
     already_exists,
     apply_conflict,
     bad_request,
     conflict,
     forbidden,
+    internal,
     invalid,
     namespace_terminating,
     not_found,
+    version_required,
 )
 from mcs.sandbox.fields import (
     FieldValidation,
@@ -38,7 +39,6 @@ from mcs.sandbox.fields import (
     schema_for,
 )
 from mcs.sandbox.meta import (
-    Preconditions,
     check_identity,
     failed_precondition,
     invalid_metadata_change,
@@ -124,6 +124,8 @@ class Api:
     ) -> Object:
         """The stored object; raises BadRequest, AlreadyExists, Invalid, Forbidden or NotFound (namespace)."""
         obj = check_identity(resource, obj, namespace or _own_namespace(resource, obj))
+        if obj["metadata"].get("resourceVersion"):
+            raise internal("resourceVersion should not be set on objects to be created")
         obj = metadata_for_create(obj, self.now(), self._chance)
         obj["metadata"].pop("managedFields", None)
         obj = self._decoded(resource, obj, options, cannot_be_handled(resource, _version(resource, options)))
@@ -147,12 +149,9 @@ class Api:
                 raise not_found(resource, name)
             return self.create(resource, obj, namespace=namespace, options=options)
         obj = check_identity(resource, obj, namespace, name)
-        uid = Preconditions(uid=obj["metadata"].get("uid") or "")
-        if (failed := failed_precondition(resource, old, uid)) is not None:
-            raise failed
+        _check_uid(resource, old, obj)
         if not obj["metadata"].get("resourceVersion") and strategies.updates_need_a_version(resource):
-            told = "Invalid value: 0: must be specified for an update"
-            raise invalid(resource, name, [Cause("FieldValueInvalid", told, "metadata.resourceVersion")])
+            raise version_required(resource, name)
         _check_version(resource, old, obj)
         refuse = cannot_be_handled(resource, _version(resource, options))
         obj = self._decoded(resource, obj, options, refuse)
@@ -199,18 +198,22 @@ class Api:
         """
         metadata = config.get("metadata") or {}
         name = metadata.get("name", "")
-        config = check_identity(resource, config, namespace or _own_namespace(resource, config), name)
-        namespace = config["metadata"].get("namespace", "")
+        namespace = namespace or _own_namespace(resource, config)
+        check_identity(resource, config, namespace, name)
         live = self.store.get(resource, namespace, name)
         if live is None and subresource:
             raise not_found(resource, name)
         result = self._applied(resource, live, config, subresource, options)
         quiet = replace(options, field_validation=FieldValidation.IGNORE)
         result = self._decoded(resource, result, quiet, bad_request)
+        result = check_identity(resource, result, namespace, name)
         if live is not None:
             if metadata.get("resourceVersion"):
                 _check_version(resource, live, config)
             return self._change(resource, live, result, subresource, options)
+        if metadata.get("uid"):
+            told = f"uid mismatch: the provided object specified uid {metadata['uid']}, "
+            raise conflict(resource, name, told + "and no existing object was found")
         return self._insert(resource, metadata_for_create(result, self.now(), self._chance), options)
 
     def delete(
@@ -345,6 +348,17 @@ def _own_namespace(resource: ResourceType, obj: Object) -> str:
 
 def _version(resource: ResourceType, options: WriteOptions) -> str:
     return options.version or resource.version
+
+
+def _check_uid(resource: ResourceType, old: Object, new: Object) -> None:
+    asked, found, (namespace, name) = new["metadata"].get("uid"), old["metadata"]["uid"], key_of(old)
+    if asked and asked != found:
+        key = "/".join(part for part in ("/registry", resource.plural, namespace, name) if part)
+        told = f"Precondition failed: UID in precondition: {asked}, UID in object meta: {found}"
+        stored = (
+            f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: "
+        )
+        raise conflict(resource, name, stored + told)
 
 
 def _check_version(resource: ResourceType, old: Object, new: Object) -> None:

@@ -48,7 +48,8 @@ def _json(found: Any) -> Document | None:
 def _openapi(rest: list[str], registry: Registry) -> Document | None:
     match rest:
         case []:
-            return _json(openapi.v3_index(registry))
+            index = msgspec.json.encode(openapi.v3_index(registry))
+            return Document(index, "text/plain; charset=utf-8")
         case ["apis", group, version]:
             return _json(openapi.v3_document(registry, group, version))
         case _:

@@ -86,14 +86,31 @@ def conflict(resource: ResourceType, name: str, why: str = MODIFIED) -> StatusEr
     return StatusError(409, "Conflict", message, _about(resource, name))
 
 
+def precondition_failed(resource: ResourceType, name: str, why: str) -> StatusError:
+    """409 to a delete whose preconditions name another object; it names the kind, not the resource."""
+    message = f'Operation cannot be fulfilled on {resource.group_kind} "{name}": {why}'
+    details = Details(name=name, group=resource.group, kind=resource.kind)
+    return StatusError(409, "Conflict", message, details)
+
+
 def apply_conflict(message: str, causes: Sequence[Cause]) -> StatusError:
     """409: other field managers own what an apply wants to set (Server-Side Apply, Conflicts)."""
     return StatusError(409, "Conflict", message, Details(causes=tuple(causes)))
 
 
+def version_required(resource: ResourceType, name: str) -> StatusError:
+    """422 to an update without the version it is based on; it names the resource where others name the kind."""
+    cause = Cause(
+        "FieldValueInvalid", "Invalid value: 0: must be specified for an update", "metadata.resourceVersion"
+    )
+    details = Details(name=name, group=resource.group, kind=resource.plural, causes=(cause,))
+    message = f'{resource.group_resource} "{name}" is invalid: {cause.field}: {cause.message}'
+    return StatusError(422, "Invalid", message, details)
+
+
 def invalid(resource: ResourceType, name: str, causes: Sequence[Cause]) -> StatusError:
     """422 with one cause for each bad field."""
-    each = [f"{cause.field}: {cause.message}" for cause in causes]
+    each = list(dict.fromkeys(f"{cause.field}: {cause.message}" for cause in causes))
     told = each[0] if len(each) == 1 else f"[{', '.join(each)}]"
     details = Details(name=name, group=resource.group, kind=resource.kind, causes=tuple(causes))
     return StatusError(422, "Invalid", f'{resource.group_kind} "{name}" is invalid: {told}', details)
@@ -102,6 +119,13 @@ def invalid(resource: ResourceType, name: str, causes: Sequence[Cause]) -> Statu
 def bad_request(message: str) -> StatusError:
     """400."""
     return StatusError(400, "BadRequest", message)
+
+
+def invalid_option(kind: str, field: str, message: str, reason: str) -> StatusError:
+    """422 about a query parameter or a DeleteOptions body; `kind` is ListOptions, PatchOptions and so on."""
+    details = Details(group="meta.k8s.io", kind=kind, causes=(Cause(reason, message, field),))
+    told = f'{kind}.meta.k8s.io "" is invalid: {field}: {message}'
+    return StatusError(422, "Invalid", told, details)
 
 
 def expired(message: str, continue_token: str = "") -> StatusError:
@@ -113,7 +137,7 @@ def expired(message: str, continue_token: str = "") -> StatusError:
 def too_large_resource_version(wanted: int, present: int) -> StatusError:
     """504: the client has seen a later version than this server holds."""
     cause = Cause("ResourceVersionTooLarge", "Too large resource version", "")
-    message = f"Too large resource version: {wanted}, current: {present}"
+    message = f"Timeout: Too large resource version: {wanted}, current: {present}"
     details = Details(causes=(cause,), retry_after=1)
     return StatusError(504, "Timeout", message, details, headers={"Retry-After": "1"})
 
@@ -124,10 +148,23 @@ def unsupported_media_type(accepted: Sequence[str]) -> StatusError:
     return StatusError(415, "UnsupportedMediaType", message + ", ".join(accepted))
 
 
-def not_acceptable(accepted: Sequence[str]) -> StatusError:
+def unsupported_patch() -> StatusError:
+    """415 to a PATCH of a built-in kind."""
+    return StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", Details())
+
+
+def not_acceptable() -> StatusError:
     """406."""
-    message = "only the following media types are accepted: " + ", ".join(accepted)
-    return StatusError(406, "NotAcceptable", message)
+    json, proto = "application/json", "application/vnd.kubernetes.protobuf"
+    offered = f"{json}, application/yaml, {proto}, {json};stream=watch, {proto};stream=watch"
+    message = f"406: Not Acceptable\n\nAvailable representations: {offered}"
+    return StatusError(406, "NotAcceptable", message, Details())
+
+
+def no_such_resource() -> StatusError:
+    """404 for a resource or version that a known group does not have."""
+    message = "the server could not find the requested resource"
+    return StatusError(404, "NotFound", message, Details())
 
 
 def method_not_allowed() -> StatusError:

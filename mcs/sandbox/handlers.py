@@ -22,10 +22,10 @@ from mcs.sandbox.errors import (
     forbidden,
     forbidden_path,
     method_not_allowed,
-    too_large_resource_version,
+    no_such_resource,
     unauthorized,
 )
-from mcs.sandbox.listing import chunk, resource_version
+from mcs.sandbox.listing import chunk, known_version
 from mcs.sandbox.negotiation import Form, View, wanted_form
 from mcs.sandbox.resources import Registry
 from mcs.sandbox.scale import scale_of
@@ -33,7 +33,7 @@ from mcs.sandbox.selectors import Selection, selection
 from mcs.sandbox.store import Object
 from mcs.sandbox.streams import send_watch
 from mcs.sandbox.tables import IncludeObject
-from mcs.sandbox.targets import Target, target_of, verb_of
+from mcs.sandbox.targets import Target, is_of_a_builtin_group, target_of, verb_of
 from mcs.sandbox.watching import Watch, watch_options
 
 log = structlog.get_logger(__name__)
@@ -109,6 +109,7 @@ class Handlers:
             content_type=request.headers.get("Content-Type", ""),
             user_agent=request.headers.get("User-Agent", ""),
             warn=warnings.append,
+            registry=self.api.registry,
         )
         view = self._view(request, target)
         match verb:
@@ -140,9 +141,7 @@ class Handlers:
         return _json(view.of_list(found.objects, found.metadata), 200, headers)
 
     def _seen(self, target: Target, view: View, query: Mapping[str, str]) -> Object:
-        revision = resource_version(query.get("resourceVersion", ""))
-        if revision > self.api.store.revision:
-            raise too_large_resource_version(revision, self.api.store.revision)
+        known_version(self.api.store, query.get("resourceVersion", ""))
         obj = self.api.get(target.resource, target.namespace or "", target.name)
         if target.subresource == "scale":
             return scale_of(target.resource, target.version, obj)
@@ -177,10 +176,8 @@ class Handlers:
 
 
 def _selected(target: Target, query: Mapping[str, str]) -> Selection:
-    fields = query.get("fieldSelector", "")
-    if target.name:
-        fields = ",".join(part for part in (fields, f"metadata.name={target.name}") if part)
-    return selection(target.resource, target.namespace, query.get("labelSelector", ""), fields)
+    labels, fields = query.get("labelSelector", ""), query.get("fieldSelector", "")
+    return selection(target.resource, target.namespace, labels, fields)
 
 
 def _deprecation(target: Target) -> list[str]:
@@ -199,6 +196,8 @@ def _quoted(text: str) -> str:
 def _document(request: web.Request, registry: Registry) -> web.Response:
     found = document(request.path, request.headers.get("Accept", ""), request.host, registry)
     if found is None:
+        if is_of_a_builtin_group(request.path):
+            raise no_such_resource()
         return web.Response(status=404, text="404 page not found\n")
     if request.method not in ("GET", "HEAD"):
         raise method_not_allowed()

@@ -11,11 +11,10 @@ from dataclasses import dataclass
 import msgspec
 
 from mcs.sandbox.errors import (
-    Cause,
-    Details,
     StatusError,
     bad_request,
     expired,
+    invalid_option,
     too_large_resource_version,
 )
 from mcs.sandbox.resources import ResourceType
@@ -52,14 +51,7 @@ def decoded_token(text: str) -> ContinueToken:
         padded = text + "=" * (-len(text) % 4)
         return msgspec.json.decode(base64.urlsafe_b64decode(padded), type=ContinueToken)
     except (ValueError, msgspec.DecodeError) as error:
-        raise bad_request(f"continue key is not valid: {error}") from error
-
-
-def invalid_options(field: str, message: str, reason: str = "FieldValueForbidden") -> StatusError:
-    """422 about list options."""
-    details = Details(group="meta.k8s.io", kind="ListOptions", causes=(Cause(reason, message, field),))
-    told = f'ListOptions.meta.k8s.io "" is invalid: {field}: {message}'
-    return StatusError(422, "Invalid", told, details)
+        raise bad_request(f"invalid continue token: continue key is not valid: {error}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,16 +63,33 @@ class Chunk:
 
 
 def resource_version(text: str) -> int:
-    """The number; raises Invalid for anything else."""
+    """The number, 0 for none; raises ValueError with a sentence for anything else."""
     if text and not text.isdigit():
-        message = f'Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
-        raise invalid_options("resourceVersion", message, "FieldValueInvalid")
+        syntax = f'strconv.ParseUint: parsing "{text}": invalid syntax'
+        raise ValueError(f'resourceVersion: Invalid value: "{text}": {syntax}')
     return int(text or 0)
+
+
+def known_version(store: Store, text: str) -> int:
+    """The number; raises BadRequest, or Timeout when this server has not got so far."""
+    try:
+        revision = resource_version(text)
+    except ValueError as error:
+        raise bad_request(f"invalid resource version: {error}") from error
+    if revision > store.revision:
+        raise too_large_resource_version(revision, store.revision)
+    return revision
+
+
+def _limit(text: str) -> int:
+    if text and not text.lstrip("-").isdigit():
+        raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
+    return max(0, int(text or 0))
 
 
 def chunk(store: Store, resource: ResourceType, wanted: Selection, query: Mapping[str, str]) -> Chunk:
     """What a list request gets; raises `StatusError`."""
-    limit = int(query.get("limit") or 0) if (query.get("limit") or "0").isdigit() else 0
+    limit = _limit(query.get("limit", ""))
     revision, after = _start(store, query, limit)
     try:
         present = store.revision if revision == LATEST else revision
@@ -89,6 +98,8 @@ def chunk(store: Store, resource: ResourceType, wanted: Selection, query: Mappin
         raise _too_old(store, query) from error
     objects = [obj for obj in objects if _position(obj) > after and obj in wanted]
     metadata: Object = {"resourceVersion": str(present)}
+    if resource.custom:
+        metadata["continue"] = ""
     if limit and len(objects) > limit:
         token = ContinueToken("meta.k8s.io/v1", present, _position(objects[limit - 1]))
         metadata["continue"] = token.encoded()
@@ -113,31 +124,29 @@ def _start(store: Store, query: Mapping[str, str], limit: int) -> tuple[int, str
             raise bad_request("specifying resource version is not allowed when using continue")
         token = decoded_token(text)
         return (LATEST if token.rv <= 0 else token.rv), token.start
-    revision = resource_version(asked)
-    if revision > store.revision:
-        raise too_large_resource_version(revision, store.revision)
+    revision = known_version(store, asked)
     if match == "Exact" or (limit and revision and not match):
         return revision, ""
     return LATEST, ""
 
 
+def _invalid_match(told: str, reason: str = "FieldValueForbidden") -> StatusError:
+    return invalid_option("ListOptions", "resourceVersionMatch", told, reason)
+
+
 def _check_match(asked: str, match: str, text: str) -> None:
     if text:
-        raise invalid_options(
-            "resourceVersionMatch", "Forbidden: resourceVersionMatch is forbidden when continue is provided"
-        )
+        raise _invalid_match("Forbidden: resourceVersionMatch is forbidden when continue is provided")
     if not asked:
-        raise invalid_options(
-            "resourceVersionMatch",
+        raise _invalid_match(
             "Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided",
         )
     if match not in ("Exact", "NotOlderThan"):
         supported = 'supported values: "Exact", "NotOlderThan", ""'
         told = f'Unsupported value: "{match}": {supported}'
-        raise invalid_options("resourceVersionMatch", told, "FieldValueNotSupported")
+        raise _invalid_match(told, "FieldValueNotSupported")
     if match == "Exact" and asked == "0":
-        raise invalid_options(
-            "resourceVersionMatch",
+        raise _invalid_match(
             'Forbidden: resourceVersionMatch "exact" is forbidden for resourceVersion "0"',
         )
 

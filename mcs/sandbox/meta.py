@@ -10,7 +10,7 @@ import uuid
 from dataclasses import dataclass
 from datetime import datetime
 
-from mcs.sandbox.errors import Cause, StatusError, bad_request, conflict
+from mcs.sandbox.errors import Cause, StatusError, bad_request, precondition_failed
 from mcs.sandbox.resources import ResourceType
 from mcs.sandbox.store import Object
 
@@ -78,7 +78,9 @@ def invalid_name(resource: ResourceType, name: str, path: str = "metadata.name")
     if len(name) > rule.longest:
         told = f'Invalid value: "{name}": must be no more than {rule.longest} bytes'
         found.append(Cause("FieldValueInvalid", told, path))
-    if not re.fullmatch(rule.pattern, name):
+    if rule is LABEL_NAME and "." in name and re.fullmatch(SUBDOMAIN, name):
+        found.append(Cause("FieldValueInvalid", f'Invalid value: "{name}": must not contain dots', path))
+    elif not re.fullmatch(rule.pattern, name):
         found.append(Cause("FieldValueInvalid", f'Invalid value: "{name}": {rule.sentence}', path))
     return found
 
@@ -117,7 +119,7 @@ def metadata_for_create(obj: Object, now: datetime, chance: random.Random) -> Ob
 
 
 _SERVER_SET = (
-    "uid", "creationTimestamp", "generation", "resourceVersion", "selfLink", "deletionTimestamp",
+    "uid", "creationTimestamp", "resourceVersion", "selfLink", "deletionTimestamp",
     "deletionGracePeriodSeconds",
 )  # fmt: skip
 _KEPT = ("creationTimestamp", "generation", "deletionTimestamp", "deletionGracePeriodSeconds")
@@ -155,6 +157,12 @@ def invalid_metadata_change(old: Object, new: Object) -> list[Cause]:
     return found
 
 
+_LIKELY = {
+    "UID": "The object might have been deleted and then recreated",
+    "ResourceVersion": "The object might have been modified",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Preconditions:
     """What must hold of the present object; an empty string asks nothing."""
@@ -171,7 +179,6 @@ def failed_precondition(resource: ResourceType, present: Object, wanted: Precond
         ("ResourceVersion", wanted.resource_version, metadata["resourceVersion"]),
     ):
         if asked and asked != found:
-            noun = "UID" if word == "UID" else "ResourceVersion"
-            told = f"Precondition failed: {noun} in precondition: {asked}, {noun} in object meta: {found}"
-            return conflict(resource, metadata["name"], told)
+            told = f"the {word} in the precondition ({asked}) does not match the {word} in record ({found}). "
+            return precondition_failed(resource, metadata["name"], told + _LIKELY[word])
     return None

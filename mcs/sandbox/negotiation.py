@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 import yaml
 
-from mcs.sandbox import tables
-from mcs.sandbox.errors import bad_request, not_acceptable, unsupported_media_type
+from mcs.sandbox import go_json, tables
+from mcs.sandbox.errors import not_acceptable, unsupported_media_type
 from mcs.sandbox.resources import ResourceType
 from mcs.sandbox.store import Object
 
@@ -53,33 +53,33 @@ def wanted_form(accept: str) -> Form:
             continue
         if word in ("Table", "PartialObjectMetadata", "PartialObjectMetadataList"):
             return Form(word.removesuffix("List"))
-    raise not_acceptable((JSON, YAML, PROTOBUF))
+    raise not_acceptable()
+
+
+def media_type(content_type: str) -> str:
+    """The type without its parameters."""
+    return content_type.partition(";")[0].strip().lower()
+
+
+class UnreadableError(ValueError):
+    """The body is neither JSON nor, where that is accepted, YAML; the text says why."""
 
 
 def read_body(body: bytes, content_type: str, accepted: Sequence[str]) -> Any:
-    """The decoded body; raises UnsupportedMediaType or BadRequest. YAML is read where it is accepted."""
-    kind = content_type.partition(";")[0].strip().lower() or JSON
+    """The decoded body; raises `UnreadableError`, or UnsupportedMediaType. YAML is read where it is accepted."""
+    kind = media_type(content_type) or JSON
     if kind not in accepted or kind == PROTOBUF:
         raise unsupported_media_type(accepted)
     try:
         return msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         if not kind.endswith("yaml"):
-            raise bad_request(_json_complaint(body, error)) from error
+            raise UnreadableError(go_json.json_complaint(body) or str(error)) from error
     try:
         return yaml.load(body, Loader=_PlainLoader)
     except yaml.YAMLError as error:
-        raise bad_request(f"error decoding YAML: {error}") from error
-
-
-def _json_complaint(body: bytes, error: Exception) -> str:
-    text = body.decode(errors="replace").lstrip()
-    if not text:
-        return "unexpected end of JSON input"
-    return (
-        "couldn't get version/kind; json parse error: "
-        f"invalid character {text[0]!r} looking for beginning of value ({error})"
-    )
+        told = f"error converting YAML to JSON: {go_json.yaml_complaint(error)}"
+        raise UnreadableError(told) from error
 
 
 class _PlainLoader(yaml.SafeLoader):

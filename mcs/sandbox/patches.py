@@ -8,7 +8,7 @@ from typing import Any
 
 from mcs.sandbox.apply import merge, strategic
 from mcs.sandbox.apply.schemas import Schema
-from mcs.sandbox.errors import Cause, Details, StatusError, bad_request, internal
+from mcs.sandbox.errors import Details, StatusError, bad_request, internal
 from mcs.sandbox.resources import ResourceType
 from mcs.sandbox.store import Object
 
@@ -29,11 +29,10 @@ def accepted_patches(resource: ResourceType) -> tuple[PatchType, ...]:
     return PatchType.JSON, PatchType.MERGE, PatchType.STRATEGIC, PatchType.APPLY
 
 
-def rejected_patch(why: str) -> StatusError:
+def rejected_patch() -> StatusError:
     """422 for a patch that is well formed but does not fit the object."""
-    cause = Cause("UnexpectedServerResponse", why, "")
     told = "the server rejected our request due to an error in our request"
-    return StatusError(422, "Invalid", told, Details(causes=(cause,)))
+    return StatusError(422, "Invalid", told, Details())
 
 
 def refused_patch(error: merge.PatchError) -> StatusError:
@@ -44,7 +43,7 @@ def refused_patch(error: merge.PatchError) -> StatusError:
         case 500:
             return internal(str(error))
         case _:
-            return rejected_patch(str(error))
+            return rejected_patch()
 
 
 def patched(live: Object, patch: Any, kind: PatchType, schema: Schema | None) -> Object:
@@ -52,15 +51,17 @@ def patched(live: Object, patch: Any, kind: PatchType, schema: Schema | None) ->
     wanted = list if kind is PatchType.JSON else dict
     if not isinstance(patch, wanted):
         found, into = (
-            ("object", "jsonpatch.Patch") if wanted is list else ("array", "map[string]interface {}")
+            ("object", "[]handlers.jsonPatchOp") if wanted is list else ("array", "map[string]interface {}")
         )
-        raise bad_request(f"json: cannot unmarshal {found} into Go value of type {into}")
+        raise bad_request(
+            f"error decoding patch: json: cannot unmarshal {found} into Go value of type {into}"
+        )
     try:
         result = _result(live, patch, kind, schema)
     except merge.PatchError as error:
         raise refused_patch(error) from error
     if not isinstance(result, dict) or not isinstance(result.get("metadata"), dict):
-        raise rejected_patch("the patched value is not an object")
+        raise rejected_patch()
     return result
 
 

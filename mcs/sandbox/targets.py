@@ -6,9 +6,9 @@ Source: Kubernetes API concepts, "Resource URIs", "API verbs". Carrying it out i
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mcs.sandbox.errors import Cause, Details, StatusError
+from mcs.sandbox.errors import invalid_option
 from mcs.sandbox.fields import FieldValidation
-from mcs.sandbox.resources import Registry, ResourceType
+from mcs.sandbox.resources import BUILTINS, Registry, ResourceType
 
 _OF_A_NAMESPACE = {"status", "finalize"}
 
@@ -55,6 +55,17 @@ def target_of(path: str, registry: Registry) -> Target | None:
     return found if found.exists else None
 
 
+def is_of_a_builtin_group(path: str) -> bool:
+    """Whether a path lies within a group whose absence is told by a Status, not by a bare 404."""
+    match path.strip("/").split("/"):
+        case ["api", _, *_]:
+            return True
+        case ["apis", group, _, *_]:
+            return any(resource.group == group for resource in BUILTINS)
+        case _:
+            return False
+
+
 def is_watch(query: Mapping[str, str]) -> bool:
     """Whether a GET asks for a watch."""
     return query.get("watch", "") in ("true", "1")
@@ -66,7 +77,7 @@ def verb_of(method: str, target: Target, query: Mapping[str, str]) -> str:
         case "GET" | "HEAD", False:
             return "watch" if is_watch(query) else "list"
         case "GET" | "HEAD", True:
-            return "watch" if is_watch(query) else "get"
+            return "get"
         case "POST", False:
             return "create" if target.namespace or not target.resource.namespaced else ""
         case "PUT", True:
@@ -91,23 +102,16 @@ class WriteQuery:
     field_validation: FieldValidation
 
 
-def invalid_write(kind: str, field: str, message: str, reason: str) -> StatusError:
-    """422 about the options of a write, e.g. PatchOptions."""
-    details = Details(group="meta.k8s.io", kind=kind, causes=(Cause(reason, message, field),))
-    told = f'{kind}.meta.k8s.io "" is invalid: {field}: {message}'
-    return StatusError(422, "Invalid", told, details)
-
-
 def write_query(query: Mapping[str, str], user_agent: str, kind: str, *, applies: bool) -> WriteQuery:
     """The options of a create, update or patch; raises Invalid. `kind` is CreateOptions and the like."""
     manager = query.get("fieldManager", "")
     if applies and not manager:
         told = "Required value: is required for apply patch"
-        raise invalid_write(kind, "fieldManager", told, "FieldValueRequired")
+        raise invalid_option(kind, "fieldManager", told, "FieldValueRequired")
     force = query.get("force", "")
     if force and kind == "PatchOptions" and not applies:
         told = "Forbidden: may not be specified for non-apply patch"
-        raise invalid_write(kind, "force", told, "FieldValueForbidden")
+        raise invalid_option(kind, "force", told, "FieldValueForbidden")
     return WriteQuery(
         manager=manager or user_agent.partition("/")[0] or "unknown",
         dry_run=dry_run(query.get("dryRun", ""), kind),
@@ -119,13 +123,13 @@ def write_query(query: Mapping[str, str], user_agent: str, kind: str, *, applies
 def dry_run(text: str, kind: str) -> bool:
     """Whether nothing may be stored; raises Invalid."""
     if text not in ("", "All"):
-        told = f'Unsupported value: "{text}": supported values: "All"'
-        raise invalid_write(kind, "dryRun", told, "FieldValueNotSupported")
+        told = f'Unsupported value: ["{text}"]: supported values: "All"'
+        raise invalid_option(kind, "dryRun", told, "FieldValueNotSupported")
     return text == "All"
 
 
 def _field_validation(text: str, kind: str) -> FieldValidation:
     if text and text not in set(FieldValidation):
         told = f'Unsupported value: "{text}": supported values: "", "Ignore", "Strict", "Warn"'
-        raise invalid_write(kind, "fieldValidation", told, "FieldValueNotSupported")
+        raise invalid_option(kind, "fieldValidation", told, "FieldValueNotSupported")
     return FieldValidation(text or FieldValidation.WARN)

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mcs.sandbox.errors import expired
-from mcs.sandbox.listing import invalid_options, resource_version
+from mcs.sandbox.errors import StatusError, expired, internal, invalid_option
+from mcs.sandbox.listing import resource_version
 from mcs.sandbox.negotiation import Form, View
 from mcs.sandbox.resources import CRDS, ResourceType
 from mcs.sandbox.selectors import Selection
@@ -41,21 +41,26 @@ def watch_options(query: Mapping[str, str]) -> WatchOptions:
     initial = query.get("sendInitialEvents", "")
     match = query.get("resourceVersionMatch", "")
     if initial and match != "NotOlderThan":
-        raise invalid_options(
-            "resourceVersionMatch",
+        raise _invalid_match(
             "Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
         )
     if match and not initial:
-        raise invalid_options(
-            "resourceVersionMatch",
+        raise _invalid_match(
             "Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
         )
-    revision = resource_version(query.get("resourceVersion", ""))
+    try:
+        revision = resource_version(query.get("resourceVersion", ""))
+    except ValueError as error:
+        raise internal(str(error)) from error
     return WatchOptions(
         revision=0 if initial == "true" else revision,
         bookmarks=query.get("allowWatchBookmarks") in ("true", "1"),
         initial_events=initial == "true",
     )
+
+
+def _invalid_match(told: str) -> StatusError:
+    return invalid_option("ListOptions", "resourceVersionMatch", told, "FieldValueForbidden")
 
 
 Event = dict[str, Any]

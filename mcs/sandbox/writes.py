@@ -8,15 +8,23 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mcs.sandbox import negotiation, strategies
+from mcs.sandbox import go_json, negotiation, strategies
 from mcs.sandbox.api import Api, WriteOptions
 from mcs.sandbox.deletion import DeleteOptions
-from mcs.sandbox.errors import Cause, Details, StatusError, bad_request
+from mcs.sandbox.errors import (
+    Cause,
+    Details,
+    StatusError,
+    bad_request,
+    internal,
+    invalid_option,
+    unsupported_patch,
+)
 from mcs.sandbox.fields import Refuse, schema_for
 from mcs.sandbox.meta import Preconditions
 from mcs.sandbox.openapi_schema import type_name
 from mcs.sandbox.patches import PatchType, accepted_patches, patched
-from mcs.sandbox.resources import ResourceType
+from mcs.sandbox.resources import Registry, ResourceType
 from mcs.sandbox.scale import scale_of, scaled
 from mcs.sandbox.selectors import selection
 from mcs.sandbox.store import Object, Objects
@@ -36,6 +44,7 @@ class Asked:
     content_type: str
     user_agent: str
     warn: Callable[[str], None]
+    registry: Registry
 
     @property
     def namespace(self) -> str:
@@ -58,16 +67,24 @@ class Asked:
         """The object in the body; raises UnsupportedMediaType or BadRequest."""
         resource = self.target.resource
         accepted = CUSTOM_BODIES if resource.custom else BUILTIN_BODIES
-        body = negotiation.read_body(self.body, self.content_type, accepted)
+        try:
+            body = negotiation.read_body(self.body, self.content_type, accepted)
+        except negotiation.UnreadableError as error:
+            raise self._unrecognized(str(error)) from error
         if not isinstance(body, dict):
-            told = f"json: cannot unmarshal {type_name(body)} into Go value of type struct"
-            raise bad_request(f"couldn't get version/kind; json parse error: {told}")
+            told = f"json: cannot unmarshal {type_name(body)} into Go value of type {go_json.TYPE_META}"
+            raise self._unrecognized(told)
         if self.target.subresource != "scale":
-            _check_kind(resource, self.target.version, body)
+            _check_kind(resource, self.target.version, body, self.registry)
         return body
 
+    def _unrecognized(self, why: str) -> StatusError:
+        told = f"the object provided is unrecognized (must be of type {self.target.resource.kind}): "
+        told += f"couldn't get version/kind; json parse error: {why}"
+        return bad_request(f"{told} ({go_json.summary(self.body)})")
 
-def _check_kind(resource: ResourceType, version: str, body: Object) -> None:
+
+def _check_kind(resource: ResourceType, version: str, body: Object, registry: Registry) -> None:
     expected = resource.api_version_of(version)
     kind, api_version = body.get("kind") or "", body.get("apiVersion") or ""
     if not resource.custom:
@@ -75,6 +92,8 @@ def _check_kind(resource: ResourceType, version: str, body: Object) -> None:
     for word, value in (("kind", kind), ("apiVersion", api_version)):
         if not value:
             raise bad_request(f"Object '{word.capitalize()}' is missing in the body")
+    if not resource.custom and (kind, api_version) != (resource.kind, expected):
+        raise _other_kind(resource, kind, api_version, registry)
     if kind != resource.kind:
         told = f"{kind} in version {api_version.rpartition('/')[2]!r} cannot be handled as a {resource.kind}"
         raise bad_request(told.replace("'", '"') + ": no kind match")
@@ -82,6 +101,22 @@ def _check_kind(resource: ResourceType, version: str, body: Object) -> None:
         raise bad_request(
             f"the API version in the data ({api_version}) does not match the expected API version ({expected})"
         )
+
+
+def _other_kind(resource: ResourceType, kind: str, api_version: str, registry: Registry) -> StatusError:
+    """400, in words that depend on whether the server has such a kind."""
+    version = api_version.rpartition("/")[2]
+    found = registry.of_kind(api_version, kind)
+    if found is None or found.custom:
+        why = f'no kind "{kind}" is registered for version "{api_version}" in scheme "pkg/runtime/scheme.go:110"'
+    else:
+        wanted = f"{_internal_package(resource)}.{resource.kind}"
+        why = f"converting ({version}.{kind}) to ({wanted}): unknown conversion"
+    return bad_request(f'{kind} in version "{version}" cannot be handled as a {resource.kind}: {why}')
+
+
+def _internal_package(resource: ResourceType) -> str:
+    return resource.group.partition(".")[0] or "core"
 
 
 Answer = tuple[int, Object]
@@ -119,9 +154,7 @@ def update(api: Api, asked: Asked) -> Answer:
 def patch(api: Api, asked: Asked) -> Answer:
     """PATCH of any of the four kinds."""
     target = asked.target
-    accepted = accepted_patches(target.resource)
-    body = negotiation.read_body(asked.body, asked.content_type or "none", accepted)
-    kind = PatchType(asked.content_type.partition(";")[0].strip().lower())
+    kind, body = _patch_body(asked)
     options = asked.options("PatchOptions", applies=kind is PatchType.APPLY)
     if kind is PatchType.APPLY:
         return _apply(api, asked, body, options)
@@ -138,6 +171,19 @@ def patch(api: Api, asked: Asked) -> Answer:
         refuse=_undecodable_patch(body),
     )
     return 200, stored
+
+
+def _patch_body(asked: Asked) -> tuple[PatchType, Any]:
+    accepted = accepted_patches(asked.target.resource)
+    media_type = negotiation.media_type(asked.content_type)
+    if media_type not in accepted and not asked.target.resource.custom:
+        raise unsupported_patch()
+    try:
+        body = negotiation.read_body(asked.body, asked.content_type or "none", accepted)
+    except negotiation.UnreadableError as error:
+        what = "YAML" if media_type == PatchType.APPLY else "patch"
+        raise bad_request(f"error decoding {what}: {error}") from error
+    return PatchType(media_type), body
 
 
 def _undecodable_patch(body: Any) -> Refuse:
@@ -158,15 +204,15 @@ def _apply(api: Api, asked: Asked, body: Any, options: WriteOptions) -> Answer:
         return 200, _scale(
             api, asked, options, lambda seen: {**seen, "spec": {**seen["spec"], **(body.get("spec") or {})}}
         )
-    for word in ("apiVersion", "kind"):
-        if not body.get(word):
-            raise bad_request(f"invalid object type: /, Kind={body.get('kind', '')}: {word} is missing")
-    _check_kind(target.resource, target.version, body)
+    wanted = (target.resource.api_version_of(target.version), target.resource.kind)
+    if (body.get("apiVersion"), body.get("kind")) != wanted:
+        group, _, version = str(body.get("apiVersion") or "").rpartition("/")
+        raise bad_request(f"invalid object type: {group}/{version}, Kind={body.get('kind') or ''}")
     if metadata.get("name") not in (None, target.name):
-        told = f"name must be provided and match the URL: {metadata.get('name')}"
-        raise bad_request(told)
-    place = {"namespace": asked.namespace} if target.resource.namespaced else {}
-    config = {**body, "metadata": {**metadata, "name": target.name, **place}}
+        raise bad_request(
+            f"the name of the object ({metadata['name']}) does not match the name on the URL ({target.name})"
+        )
+    config = {**body, "metadata": {**metadata, "name": target.name}}
     if metadata.get("namespace", asked.namespace) != asked.namespace:
         raise bad_request(
             "the namespace of the provided object does not match the namespace sent on the request"
@@ -196,14 +242,22 @@ def _scale(api: Api, asked: Asked, options: WriteOptions, change: Callable[[Obje
 def _delete_options(asked: Asked) -> DeleteOptions:
     body: Any = {}
     if asked.body.strip():
-        body = negotiation.read_body(asked.body, asked.content_type, BUILTIN_BODIES)
+        try:
+            body = negotiation.read_body(asked.body, asked.content_type, BUILTIN_BODIES)
+        except negotiation.UnreadableError as error:
+            raise internal(f"couldn't get version/kind; json parse error: {error}") from error
         if not isinstance(body, dict):
-            raise bad_request("couldn't get version/kind; json parse error: not an object")
+            told = f"json: cannot unmarshal {type_name(body)} into Go value of type {go_json.TYPE_META}"
+            raise internal(f"couldn't get version/kind; json parse error: {told}")
     wanted = body.get("preconditions") or {}
     grace = body.get("gracePeriodSeconds")
     text = asked.query.get("gracePeriodSeconds", "")
     orphan = body.get("orphanDependents")
     propagation = body.get("propagationPolicy") or asked.query.get("propagationPolicy", "")
+    if propagation not in ("", "Foreground", "Background", "Orphan"):
+        told = f'Unsupported value: "{propagation}": '
+        told += 'supported values: "Foreground", "Background", "Orphan", "nil"'
+        raise invalid_option("DeleteOptions", "propagationPolicy", told, "FieldValueNotSupported")
     if orphan is not None and not propagation:
         propagation = "Orphan" if orphan else "Background"
     return DeleteOptions(
@@ -220,7 +274,7 @@ def delete(api: Api, asked: Asked) -> Answer:
     options = _delete_options(asked)
     deleted = api.delete(target.resource, asked.namespace, target.name, options)
     if not deleted.gone:
-        return (202 if options.propagation == "Foreground" else 200), deleted.obj
+        return 200, deleted.obj
     if strategies.returns_the_deleted(target.resource):
         return 200, deleted.obj
     details = Details(
