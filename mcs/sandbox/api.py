@@ -74,6 +74,7 @@ class WriteOptions:
     field_validation: FieldValidation = FieldValidation.WARN
     warn: Warn = no_warning
     version: str = ""
+    doubled_fields: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +130,7 @@ class Api:
         obj = metadata_for_create(obj, self.now(), self._chance)
         obj["metadata"].pop("managedFields", None)
         obj = self._decoded(resource, obj, options, cannot_be_handled(resource, _version(resource, options)))
-        if strategies.has_status(resource):
-            obj = strategies.without_status(obj)
+        obj = strategies.settable_at_creation(resource, obj)
         return self._insert(resource, self._owned(resource, None, obj, "", options), options)
 
     def update(
@@ -172,7 +172,7 @@ class Api:
         *,
         subresource: str = "",
         options: WriteOptions = DEFAULTS,
-        refuse: Refuse | None = None,
+        refuse: Callable[[Object], Refuse] | None = None,
     ) -> Object:
         """The object after `change` of its present state (in the asked version), in one transaction."""
         old = self.get(resource, namespace, name)
@@ -180,7 +180,8 @@ class Api:
         new = change({**old, "apiVersion": resource.api_version_of(version)})
         _check_version(resource, old, new)
         new = check_identity(resource, new, namespace, name)
-        new = self._decoded(resource, new, options, refuse or cannot_be_handled(resource, version))
+        how_refused = refuse(new) if refuse else cannot_be_handled(resource, version)
+        new = self._decoded(resource, new, options, how_refused)
         return self._replace(resource, old, new, subresource, options)
 
     def apply(
@@ -201,7 +202,7 @@ class Api:
         namespace = namespace or _own_namespace(resource, config)
         check_identity(resource, config, namespace, name)
         live = self.store.get(resource, namespace, name)
-        if live is None and subresource:
+        if live is None and subresource and not strategies.creates_on_update(resource):
             raise not_found(resource, name)
         result = self._applied(resource, live, config, subresource, options)
         quiet = replace(options, field_validation=FieldValidation.IGNORE)
@@ -236,7 +237,7 @@ class Api:
 
     def _decoded(self, resource: ResourceType, obj: Object, options: WriteOptions, refuse: Refuse) -> Object:
         how, version = options.field_validation, _version(resource, options)
-        obj = decoded(resource, version, obj, how, options.warn, refuse)
+        obj = decoded(resource, version, obj, how, options.warn, refuse, options.doubled_fields)
         return {**obj, "apiVersion": resource.api_version_of(version), "kind": resource.kind}
 
     def _owned(
@@ -303,7 +304,7 @@ class Api:
         new = metadata_for_update(old, {**new, "apiVersion": resource.api_version})
         new = strategies.prepared_for_update(resource, old, new, subresource)
         new = self._admitted("UPDATE", resource, old, new)
-        causes = [*invalid_metadata_change(old, new), *invalid_in(resource, new, old)]
+        causes = [*invalid_metadata_change(resource, old, new), *invalid_in(resource, new, old, subresource)]
         if causes:
             raise invalid(resource, name, causes)
         if strategies.means_the_same(old, new):

@@ -9,7 +9,7 @@ from typing import Any
 from mcs.sandbox.api import Api, Operation, WriteOptions
 from mcs.sandbox.deletion import CLEANUP
 from mcs.sandbox.meta import timestamp
-from mcs.sandbox.resources import CRDS, PrinterColumn, ResourceType, version_priority
+from mcs.sandbox.resources import CRDS, CUSTOM_VERBS, PrinterColumn, ResourceType, version_priority
 from mcs.sandbox.store import Object
 
 _SERVER = WriteOptions(manager="kube-apiserver")
@@ -31,6 +31,7 @@ def resource_of(crd: Object) -> ResourceType:
         namespaced=spec.get("scope") == "Namespaced",
         short_names=tuple(names.get("shortNames") or ()),
         categories=tuple(names.get("categories") or ()),
+        verbs=CUSTOM_VERBS,
         subresources=tuple(sorted(subresources)),
         has_generation=True,
         list_kind=names.get("listKind") or f"{names['kind']}List",

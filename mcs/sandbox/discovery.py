@@ -34,7 +34,7 @@ def api_versions(address: str) -> dict[str, Any]:
 
 def api_group_list(registry: Registry) -> dict[str, Any]:
     """`GET /apis`."""
-    groups = [_group(name, versions) for name, versions in registry.groups().items() if name]
+    groups = [_group(name, versions) for name, versions in _ordered_groups(registry) if name]
     return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
 
 
@@ -42,6 +42,15 @@ def api_group(registry: Registry, name: str) -> dict[str, Any] | None:
     """`GET /apis/GROUP`; None when nobody serves the group."""
     versions = registry.groups().get(name)
     return {"kind": "APIGroup", "apiVersion": "v1", **_group(name, versions)} if name and versions else None
+
+
+_FIRST_GROUPS = ("", "apps", "apiextensions.k8s.io", "coordination.k8s.io", "discovery.k8s.io")
+
+
+def _ordered_groups(registry: Registry) -> list[tuple[str, tuple[str, ...]]]:
+    """Built-in groups in the order of a real server, then the others by name."""
+    rank = {name: number for number, name in enumerate(_FIRST_GROUPS)}
+    return sorted(registry.groups().items(), key=lambda found: (rank.get(found[0], len(rank)), found[0]))
 
 
 def _group(name: str, versions: tuple[str, ...]) -> dict[str, Any]:
@@ -75,7 +84,7 @@ def _resource_entries(resource: ResourceType, version: str) -> list[dict[str, An
     if resource.categories:
         main["categories"] = list(resource.categories)
     entries = [main]
-    for name in resource.subresources:
+    for name in _subresources(resource):
         entry: dict[str, Any] = {
             "name": f"{resource.plural}/{name}",
             "singularName": "",
@@ -86,6 +95,11 @@ def _resource_entries(resource: ResourceType, version: str) -> list[dict[str, An
     return entries
 
 
+def _subresources(resource: ResourceType) -> tuple[str, ...]:
+    """In the order of a real server: by name, but of custom resources status first."""
+    return tuple(sorted(resource.subresources, reverse=resource.custom))
+
+
 def _subresource_verbs(name: str) -> list[str]:
     return ["update"] if name == "finalize" else ["get", "patch", "update"]
 
@@ -93,7 +107,7 @@ def _subresource_verbs(name: str) -> list[str]:
 def aggregated(registry: Registry, *, core: bool) -> dict[str, Any]:
     """`GET /api` (core) or `/apis` as an APIGroupDiscoveryList of apidiscovery.k8s.io/v2."""
     items = []
-    for name, versions in registry.groups().items():
+    for name, versions in _ordered_groups(registry):
         if bool(name) is core:
             continue
         listed = [
@@ -119,7 +133,7 @@ def aggregated(registry: Registry, *, core: bool) -> dict[str, Any]:
 
 
 def _aggregated_entry(resource: ResourceType, version: str) -> dict[str, Any]:
-    kind = {"group": resource.group, "version": version, "kind": resource.kind}
+    kind = {"group": "", "version": "", "kind": resource.kind}
     entry: dict[str, Any] = {
         "resource": resource.plural,
         "responseKind": kind,
@@ -137,6 +151,6 @@ def _aggregated_entry(resource: ResourceType, version: str) -> dict[str, Any]:
             "responseKind": _SCALE_KIND if name == "scale" else kind,
             "verbs": _subresource_verbs(name),
         }
-        for name in resource.subresources
+        for name in _subresources(resource)
     ]
     return {**entry, "subresources": below} if below else entry

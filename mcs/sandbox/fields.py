@@ -11,10 +11,11 @@ from enum import StrEnum
 from typing import Any
 
 from mcs.sandbox import openapi_schema
-from mcs.sandbox.apply import defaults, schemas
+from mcs.sandbox.apply import defaults, schemas, validation, validation_metadata
 from mcs.sandbox.errors import Cause, StatusError, bad_request
 from mcs.sandbox.resources import ResourceType
 from mcs.sandbox.store import Object
+from mcs.sandbox.typed_decoding import decoding_error
 
 
 class FieldValidation(StrEnum):
@@ -52,25 +53,40 @@ def cannot_be_handled(resource: ResourceType, version: str) -> Refuse:
 
 
 def decoded(
-    resource: ResourceType, version: str, obj: Object, how: FieldValidation, warn: Warn, refuse: Refuse
+    resource: ResourceType,
+    version: str,
+    obj: Object,
+    how: FieldValidation,
+    warn: Warn,
+    refuse: Refuse,
+    doubled: Sequence[str] = (),
 ) -> Object:
-    """The object with defaults and without unknown fields; these are refused or warned about as asked for."""
+    """The object with defaults and without unknown fields; these are refused or warned about as asked for.
+
+    So are the `doubled` fields, which the body held twice. A value of a wrong type is always refused.
+    """
     unknown: Sequence[str]
     if resource.custom:
         openapi = openapi_of(resource, version)
         obj, unknown = openapi_schema.pruned(obj, openapi)
+        unknown = sorted(unknown)
         obj = openapi_schema.with_schema_defaults(obj, openapi)
     else:
         schema = schemas.schema_of(resource.group, resource.kind)
+        if schema is not None and (error := decoding_error(obj, schema)):
+            raise refuse(error)
         unknown = schemas.unknown_fields(obj, schema) if schema is not None else ()
         obj = _without(obj, unknown)
-    tell_unknown(unknown, how, warn, refuse)
+    tell_unknown(unknown, doubled, how, warn, refuse)
     return obj if resource.custom else defaults.with_defaults(resource.group, resource.kind, obj)
 
 
-def tell_unknown(unknown: Sequence[str], how: FieldValidation, warn: Warn, refuse: Refuse) -> None:
-    """Refuse, warn or say nothing about unknown fields."""
-    complaints = [f'unknown field "{path}"' for path in unknown]
+def tell_unknown(
+    unknown: Sequence[str], doubled: Sequence[str], how: FieldValidation, warn: Warn, refuse: Refuse
+) -> None:
+    """Refuse, warn or say nothing about doubled and unknown fields."""
+    complaints = [f'duplicate field "{path}"' for path in doubled]
+    complaints += [f'unknown field "{path}"' for path in unknown]
     if complaints and how is FieldValidation.STRICT:
         raise refuse("strict decoding error: " + ", ".join(complaints))
     if how is FieldValidation.WARN:
@@ -78,11 +94,18 @@ def tell_unknown(unknown: Sequence[str], how: FieldValidation, warn: Warn, refus
             warn(complaint)
 
 
-def invalid_in(resource: ResourceType, obj: Object, old: Object | None) -> list[Cause]:
+def invalid_in(resource: ResourceType, obj: Object, old: Object | None, subresource: str = "") -> list[Cause]:
     """What is wrong with the values of an object about to be stored."""
     if not resource.custom:
-        return []
-    return openapi_schema.invalid_values(obj, openapi_of(resource, resource.version))
+        return list(validation.invalid_fields(resource.group, resource.kind, obj, old))
+    before = old["metadata"] if old is not None else None
+    causes = list(validation_metadata.invalid_metadata(obj["metadata"], before))
+    openapi = openapi_of(resource, resource.version)
+    if subresource != "status":
+        return causes + openapi_schema.invalid_values(obj, openapi)
+    status = (openapi.get("properties") or {}).get("status") or {}
+    found = openapi_schema.invalid_values(obj.get("status"), status)
+    return causes + [Cause(c.reason, c.message, f"status.{c.field}".rstrip(".")) for c in found]
 
 
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")

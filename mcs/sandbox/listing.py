@@ -98,8 +98,6 @@ def chunk(store: Store, resource: ResourceType, wanted: Selection, query: Mappin
         raise _too_old(store, query) from error
     objects = [obj for obj in objects if _position(obj) > after and obj in wanted]
     metadata: Object = {"resourceVersion": str(present)}
-    if resource.custom:
-        metadata["continue"] = ""
     if limit and len(objects) > limit:
         token = ContinueToken("meta.k8s.io/v1", present, _position(objects[limit - 1]))
         metadata["continue"] = token.encoded()

@@ -133,7 +133,9 @@ class View:
                 kind = "PartialObjectMetadataList"
                 return {"kind": kind, "apiVersion": META, "metadata": metadata, "items": items}
             case Form.OBJECT:
-                if not self.resource.custom:
+                if self.resource.custom:
+                    metadata = {"continue": "", **metadata}
+                else:
                     seen = [{k: v for k, v in o.items() if k not in ("apiVersion", "kind")} for o in seen]
                 return {
                     "kind": self.resource.list_kind,

@@ -49,22 +49,25 @@ def _pruned(value: Any, schema: Schema, path: str, unknown: list[str], *, at_roo
 
 
 def with_schema_defaults(value: Any, schema: Schema) -> Any:
-    """The value with every missing field that has a default."""
+    """The value with every missing field that has a default, and without nulls where none may be."""
     if isinstance(value, list):
         return [with_schema_defaults(item, schema.get("items") or {}) for item in value]
     if not isinstance(value, dict):
         return value
     known: dict[str, Schema] = schema.get("properties") or {}
-    found = dict(value)
+    found = {key: item for key, item in value.items() if item is not None or _keeps_null(known.get(key))}
     for key, child in known.items():
-        missing = key not in found or (found[key] is None and not child.get("nullable"))
-        if missing and "default" in child:
+        if key not in found and "default" in child:
             found[key] = child["default"]
     extra = schema.get("additionalProperties")
     for key, item in found.items():
         below = known.get(key) or (extra if isinstance(extra, dict) else {})
         found[key] = with_schema_defaults(item, below)
     return found
+
+
+def _keeps_null(schema: Schema | None) -> bool:
+    return schema is None or bool(schema.get("nullable") or schema.get(PRESERVE))
 
 
 def invalid_values(value: Any, schema: Schema, path: str = "") -> list[Cause]:

@@ -9,6 +9,7 @@ from mcs.sandbox.errors import Cause, bad_request, invalid
 from mcs.sandbox.resources import ResourceType
 from mcs.sandbox.store import Object
 
+SCALE = ResourceType("autoscaling", "v1", "scales", "scale", "Scale", namespaced=True)
 _PATHS = {
     "specReplicasPath": ".spec.replicas",
     "statusReplicasPath": ".status.replicas",
@@ -42,7 +43,7 @@ def scaled(resource: ResourceType, version: str, obj: Object, scale: Object) -> 
         raise bad_request("spec.replicas of a Scale must be an integer")
     if replicas < 0:
         told = f"Invalid value: {replicas}: must be greater than or equal to 0"
-        raise invalid(resource, obj["metadata"]["name"], [Cause("FieldValueInvalid", told, "spec.replicas")])
+        raise invalid(SCALE, obj["metadata"]["name"], [Cause("FieldValueInvalid", told, "spec.replicas")])
     paths = resource.scale_paths.get(version, _PATHS)
     version_seen = (scale.get("metadata") or {}).get("resourceVersion")
     if version_seen:

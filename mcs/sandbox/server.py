@@ -107,7 +107,9 @@ class ApiServer:
         """Listen; returns when connections are accepted."""
         app = web.Application(client_max_size=LONGEST_BODY)
         app.router.add_route("*", "/{path:.*}", self._handlers.handle)
-        runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=0.1)
+        runner = web.AppRunner(
+            app, access_log=None, handle_signals=False, shutdown_timeout=0.1, handler_cancellation=True
+        )
         await runner.setup()
         site = web.TCPSite(runner, HOST, self.port, ssl_context=self._tls, reuse_address=True)
         try:

@@ -4,7 +4,7 @@ Source: API conventions, "Spec and Status" and "Metadata" (generation); "Create 
 Status subresource. Metadata rules shared by all kinds are in `meta`, defaults in `apply.defaults`.
 """
 
-from mcs.sandbox.resources import CRDS, DEPLOYMENTS, NAMESPACES, PODS, ResourceType
+from mcs.sandbox.resources import DEPLOYMENTS, NAMESPACES, NODES, PODS, ResourceType
 from mcs.sandbox.store import Object
 
 _CREATE_ON_UPDATE = {"services", "endpoints", "events", "leases.coordination.k8s.io"}
@@ -36,9 +36,8 @@ def has_status(resource: ResourceType) -> bool:
 
 
 def prepared_for_create(resource: ResourceType, obj: Object) -> Object:
-    """The object as a create may set it: no status, generation 1, a namespace with its finalizer."""
-    if has_status(resource) or resource is CRDS:
-        obj = without_status(obj)
+    """The object as a create stores it: no status, generation 1, a namespace with its finalizer."""
+    obj = settable_at_creation(resource, obj)
     match resource.group_resource:
         case NAMESPACES.group_resource:
             spec = {**(obj.get("spec") or {}), "finalizers": ["kubernetes"]}
@@ -46,7 +45,10 @@ def prepared_for_create(resource: ResourceType, obj: Object) -> Object:
         case "services":
             obj = {**obj, "status": {"loadBalancer": {}}}
         case PODS.group_resource:
-            obj = {**obj, "status": {"phase": "Pending", "qosClass": _quality_of_service(obj)}}
+            spec = _admitted_pod(obj.get("spec") or {})
+            obj = {**obj, "spec": spec, "status": {"phase": "Pending", "qosClass": _quality_of_service(obj)}}
+        case NODES.group_resource:
+            obj = {**obj, "spec": _tainted(obj)}
         case "deployments.apps":
             obj = {**obj, "status": {}}
         case "replicasets.apps":
@@ -63,6 +65,13 @@ def prepared_for_create(resource: ResourceType, obj: Object) -> Object:
 def without_status(obj: Object) -> Object:
     """The object with everything but its status."""
     return {key: value for key, value in obj.items() if key != "status"}
+
+
+def settable_at_creation(resource: ResourceType, obj: Object) -> Object:
+    """The part of a new object that belongs to its creator, before the server adds the rest."""
+    if has_status(resource) and resource is not NODES:
+        obj = without_status(obj)
+    return {**obj, "spec": {}} if resource is NAMESPACES else obj
 
 
 def prepared_for_update(resource: ResourceType, old: Object, new: Object, subresource: str) -> Object:
@@ -115,6 +124,40 @@ def _counts(resource: ResourceType, obj: Object) -> Object:
     if resource.group == "apps" and resource is DEPLOYMENTS:
         counted["annotations"] = obj["metadata"].get("annotations")
     return counted
+
+
+_NOT_READY = "node.kubernetes.io/not-ready"
+_LEFT_AFTER = 300
+"""Seconds that a pod stays on a node that is not ready or out of reach."""
+
+
+def _admitted_pod(spec: Object) -> Object:
+    """What the Priority and DefaultTolerationSeconds admission plugins add."""
+    tolerations = list(spec.get("tolerations") or ())
+    for key in (_NOT_READY, "node.kubernetes.io/unreachable"):
+        if not any(
+            t.get("key") in (key, None) and t.get("effect") in ("NoExecute", None) for t in tolerations
+        ):
+            stays = {
+                "effect": "NoExecute",
+                "key": key,
+                "operator": "Exists",
+                "tolerationSeconds": _LEFT_AFTER,
+            }
+            tolerations.append(stays)
+    return {"preemptionPolicy": "PreemptLowerPriority", "priority": 0, **spec, "tolerations": tolerations}
+
+
+def _tainted(node: Object) -> Object:
+    """The spec of a new node: no pods go there before it is ready (admission plugin TaintNodesByCondition)."""
+    spec = node.get("spec") or {}
+    conditions = (node.get("status") or {}).get("conditions") or ()
+    taints = list(spec.get("taints") or ())
+    if any(c.get("type") == "Ready" and c.get("status") == "True" for c in conditions):
+        return spec
+    if not any(t.get("key") == _NOT_READY for t in taints):
+        taints.append({"effect": "NoSchedule", "key": _NOT_READY})
+    return {**spec, "taints": taints}
 
 
 def _quality_of_service(pod: Object) -> str:

@@ -18,7 +18,7 @@ BOOKMARK_EVERY = 60.0
 async def send_watch(
     request: web.Request, watch: Watch, timeout: float, *, bookmarks: bool
 ) -> web.StreamResponse:
-    """Send the events of a watch for `timeout` seconds of the loop's clock."""
+    """Send the events of a watch for `timeout` seconds of the loop's clock, or until the client leaves."""
     clock = asyncio.get_running_loop().time
     ends = clock() + timeout
     stop = watch.start()
@@ -42,6 +42,8 @@ async def send_watch(
             if change is None:
                 break
             await _send(response, list(watch.following(change)))
+    except ConnectionError:
+        pass
     finally:
         stop()
     return response

@@ -4,6 +4,7 @@ From decoded query parameters and body bytes to the object and the code of the a
 Kubernetes API concepts, "API verbs", "Patches and updates", "Dry-run"; API reference, DeleteOptions.
 """
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -61,6 +62,7 @@ class Asked:
             field_validation=asked.field_validation,
             warn=self.warn,
             version=self.target.version,
+            doubled_fields=tuple(go_json.duplicate_fields(self.body)),
         )
 
     def decoded(self) -> Object:
@@ -168,7 +170,7 @@ def patch(api: Api, asked: Asked) -> Answer:
         lambda live: patched(live, body, kind, schema),
         subresource=target.subresource,
         options=options,
-        refuse=_undecodable_patch(body),
+        refuse=_undecodable_patch,
     )
     return 200, stored
 
@@ -186,9 +188,10 @@ def _patch_body(asked: Asked) -> tuple[PatchType, Any]:
     return PatchType(media_type), body
 
 
-def _undecodable_patch(body: Any) -> Refuse:
+def _undecodable_patch(result: Object) -> Refuse:
     def refuse(why: str) -> StatusError:
-        cause = Cause("FieldValueInvalid", f'Invalid value: "{body}": {why}', "patch")
+        shown = json.dumps(json.dumps(result, separators=(",", ":")))
+        cause = Cause("FieldValueInvalid", f"Invalid value: {shown}: {why}", "patch")
         told = f' "" is invalid: patch: {cause.message}'
         return StatusError(422, "Invalid", told, Details(causes=(cause,)))
 
