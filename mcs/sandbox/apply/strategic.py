@@ -82,7 +82,7 @@ def _retained(live: Object, patch: Object) -> Object:
         raise PatchError("invalid patch format of retainKeys", code=400)
     named = (name for name, value in patch.items() if value is not None and not name.startswith("$"))
     if any(name not in keys for name in named):
-        raise PatchError("patch content doesn't match retainKeys list", code=400)
+        raise PatchError("invalid patch format of retainKeys", code=400)
     return {name: value for name, value in live.items() if name in keys}
 
 
@@ -105,7 +105,8 @@ def _check_order(sent: Sequence[Any], order: Sequence[Any], schema: Schema) -> N
     plain = [item for item in sent if not (isinstance(item, dict) and DIRECTIVE in item)]
     wanted = iter(_identity(item, schema) for item in order)
     if not all(_identity(item, schema) in wanted for item in plain):
-        raise PatchError("invalid patch format of setElementOrder list", code=400)
+        told = f"{go_text(plain)}\n doesn't match $setElementOrder list:\n{go_text(list(order))}\n"
+        raise PatchError(f"The order in patch list:\n{told}", code=500)
 
 
 def _merged_list(held: list[Any], sent: list[Any], schema: Schema) -> list[Any]:
@@ -172,7 +173,10 @@ def _interleaved(
     named = sorted(
         (i for i in items if _identity(i, schema) in rank), key=lambda i: rank[_identity(i, schema)]
     )
-    others = [item for item in items if _identity(item, schema) not in rank]
+    others = sorted(
+        (item for item in items if _identity(item, schema) not in rank),
+        key=lambda item: served.get(_identity(item, schema), len(served)),
+    )
     result: list[Any] = []
     while named and others:
         left, right = served.get(_identity(others[0], schema)), served.get(_identity(named[0], schema))

@@ -90,7 +90,8 @@ def _invalid_selector_and_template(spec: Object, kind: str) -> Iterator[Cause]:
         usable = not malformed
     labels = template["metadata"].get("labels") or {}
     if selector is None or (usable and not _selects(selector, labels)):
-        yield invalid("spec.template.metadata.labels", labels, "`selector` does not match template `labels`")
+        why = "`selector` does not match template `labels`"
+        yield invalid("spec.template.metadata.labels", labels or None, why)
     yield from invalid_labels(labels, "spec.template.labels")
     yield from invalid_pod_spec(template["spec"], "spec.template.spec")
     if template["spec"]["restartPolicy"] != "Always":
