@@ -1,0 +1,173 @@
+"""The executor: order, protection of what is not ours, and no write that was already answered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from mcs.kube.errors import Conflict, Invalid, NamespaceTerminating, NotFound
+from mcs.model.actions import Action, Apply, Delete
+from mcs.model.meta import KubernetesObject, ObjectMeta
+from mcs.model.names import MANAGED_BY, MANAGED_BY_LABEL, ClusterId, ServiceKey
+from mcs.model.resources import ENDPOINT_SLICES, SERVICE_EXPORTS, SERVICES, Resource
+from mcs.model.services import Service
+from mcs.runtime.cache import Cache
+from mcs.runtime.executor import Executor, ForeignObjectError
+from mcs.testing.virtual_time import run_virtual
+
+HERE = ClusterId("here")
+KEY = ServiceKey("demo", "web")
+
+
+class Server:
+    """Objects by (plural, key), and the requests that came in."""
+
+    def __init__(self) -> None:
+        self.objects: dict[tuple[str, ServiceKey], Any] = {}
+        self.requests: list[str] = []
+        self.refusals: dict[str, Exception] = {}
+        self._version = 0
+
+    async def get(self, resource: Resource[Any], namespace: str, name: str) -> Any:
+        self.requests.append(f"get {resource} {name}")
+        found = self.objects.get((resource.plural, ServiceKey(namespace, name)))
+        if found is None:
+            raise NotFound(404)
+        return found
+
+    async def apply(self, resource: Resource[Any], obj: Any, *, subresource: str = "") -> Any:
+        self.requests.append(f"apply {resource} {obj.metadata.name}{'/' if subresource else ''}{subresource}")
+        if (refusal := self.refusals.get(obj.metadata.name)) is not None:
+            raise refusal
+        self._version += 1
+        metadata = msgspec.structs.replace(obj.metadata, uid="u1", resource_version=str(self._version))
+        stored = msgspec.structs.replace(obj, metadata=metadata)
+        self.objects[resource.plural, obj.key] = stored
+        return stored
+
+    async def delete(
+        self, resource: Resource[Any], namespace: str, name: str, *, uid: str, resource_version: str
+    ) -> None:
+        self.requests.append(f"delete {resource} {name} {uid} {resource_version}")
+        self.objects.pop((resource.plural, ServiceKey(namespace, name)), None)
+
+
+class Here:
+    """An executor with its server and caches."""
+
+    def __init__(self) -> None:
+        self.server = Server()
+        self.caches: dict[str, Cache[Any]] = {
+            resource.plural: Cache() for resource in (SERVICES, ENDPOINT_SLICES, SERVICE_EXPORTS)
+        }
+        self.executor = Executor(HERE, self.server, self.caches)
+
+    def execute(self, *actions: Action) -> None:
+        run_virtual(self.executor.execute(actions))
+
+
+@pytest.fixture
+def here() -> Here:
+    return Here()
+
+
+def apply(resource: Resource[Any], name: str = "web", subresource: str = "", ours: bool = True) -> Apply:
+    labels = {MANAGED_BY_LABEL: MANAGED_BY} if ours else {}
+    metadata = ObjectMeta(name=name, namespace="demo", labels=labels)
+    return Apply(
+        cluster=HERE, resource=resource, object=resource.type(metadata=metadata), subresource=subresource
+    )
+
+
+def test_actions_are_carried_out_in_their_order(here: Here) -> None:
+    here.execute(apply(ENDPOINT_SLICES), apply(SERVICES))
+    assert [request for request in here.server.requests if request.startswith("apply")] == [
+        "apply endpointslices web",
+        "apply services web",
+    ]
+
+
+def test_a_name_the_cache_does_not_know_is_looked_up_before_its_first_write_and_then_no_more(
+    here: Here,
+) -> None:
+    here.execute(apply(SERVICES))
+    here.execute(apply(SERVICES, name="other"))
+    labels = {MANAGED_BY_LABEL: MANAGED_BY, "changed": "yes"}
+    changed = Service(metadata=ObjectMeta(name="web", namespace="demo", labels=labels))
+    here.execute(Apply(cluster=HERE, resource=SERVICES, object=changed))
+    assert [request for request in here.server.requests if request.startswith("get")] == [
+        "get services web",
+        "get services other",
+    ]
+
+
+def test_somebody_elses_object_is_left_alone_and_taken_into_the_cache(here: Here) -> None:
+    foreign = KubernetesObject(
+        metadata=ObjectMeta(name="web", namespace="demo", uid="x", resource_version="1")
+    )
+    here.server.objects["services", KEY] = foreign
+    with pytest.raises(
+        ForeignObjectError, match="Service demo/web exists and is not managed by this controller"
+    ):
+        here.execute(apply(SERVICES), apply(ENDPOINT_SLICES))
+    assert here.server.requests == ["get services web", "get endpointslices web", "apply endpointslices web"]
+    assert here.caches["services"].get(KEY) is foreign
+
+
+def test_the_answer_is_in_the_cache_at_once(here: Here) -> None:
+    here.execute(apply(SERVICES))
+    assert here.caches["services"].get(KEY) == here.server.objects["services", KEY]
+
+
+def test_what_the_server_already_answered_is_not_sent_again(here: Here) -> None:
+    # The plan goes on asking when the server stores something else than it was sent; writing would never end.
+    here.execute(apply(SERVICES))
+    here.execute(apply(SERVICES))
+    assert here.server.requests.count("apply services web") == 1
+
+
+def test_a_change_by_somebody_else_makes_the_same_apply_worth_sending_again(here: Here) -> None:
+    here.execute(apply(SERVICES))
+    held = here.caches["services"].get(KEY)
+    assert held is not None
+    touched = msgspec.structs.replace(held.metadata, resource_version="9")
+    here.caches["services"].put(msgspec.structs.replace(held, metadata=touched))
+    here.execute(apply(SERVICES))
+    assert here.server.requests.count("apply services web") == 2
+
+
+def test_the_status_of_an_object_of_a_user_is_applied_without_asking_whose_it_is(here: Here) -> None:
+    here.execute(apply(SERVICE_EXPORTS, subresource="status", ours=False))
+    assert here.server.requests == ["apply serviceexports web/status"]
+
+
+def test_an_invalid_object_does_not_stop_the_others_and_is_told_in_the_end(here: Here) -> None:
+    here.server.refusals["bad"] = Invalid(422)
+    with pytest.raises(Invalid):
+        here.execute(apply(ENDPOINT_SLICES, "bad"), apply(ENDPOINT_SLICES, "good"), apply(SERVICES))
+    assert here.server.requests[-1] == "apply services web"
+    assert ("endpointslices", ServiceKey("demo", "good")) in here.server.objects
+
+
+def test_any_other_refusal_ends_the_execution_where_it_is(here: Here) -> None:
+    here.server.refusals["web"] = Conflict(409)
+    with pytest.raises(Conflict):
+        here.execute(apply(ENDPOINT_SLICES), apply(SERVICES))
+    assert "apply services web" not in here.server.requests
+
+
+def test_a_namespace_that_is_going_is_success(here: Here) -> None:
+    here.server.refusals["web"] = NamespaceTerminating(403)
+    here.execute(apply(ENDPOINT_SLICES))
+
+
+def test_a_delete_names_what_the_plan_saw_and_empties_the_cache(here: Here) -> None:
+    here.execute(apply(SERVICES))
+    action = Delete(
+        cluster=HERE, resource=SERVICES, namespace="demo", name="web", uid="u1", resource_version="1"
+    )
+    here.execute(action)
+    assert here.server.requests[-1] == "delete services web u1 1"
+    assert here.caches["services"].get(KEY) is None
