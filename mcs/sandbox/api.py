@@ -337,10 +337,10 @@ class Api:
     def _remove(self, resource: ResourceType, old: Object, dry_run: bool) -> Object:
         if dry_run:
             return old
-        self.store.remove(resource, *key_of(old))
+        last = self.store.remove(resource, *key_of(old)) or old
         for see in self.after_write:
-            see("DELETE", resource, old)
-        return old
+            see("DELETE", resource, last)
+        return last
 
 
 def _own_namespace(resource: ResourceType, obj: Object) -> str:

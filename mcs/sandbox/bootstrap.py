@@ -6,7 +6,7 @@ Source: Kubernetes, "Namespaces", Initial namespaces.
 from mcs.sandbox.api import Api, WriteOptions
 from mcs.sandbox.resources import NAMESPACES
 
-FIRST_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
+FIRST_NAMESPACES = ("kube-system", "kube-public", "kube-node-lease", "default")
 
 
 def install_first_objects(api: Api) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from mcs.sandbox.api import Api, Operation, WriteOptions
 from mcs.sandbox.deletion import CLEANUP
+from mcs.sandbox.errors import Cause, invalid
 from mcs.sandbox.meta import timestamp
 from mcs.sandbox.resources import CRDS, CUSTOM_VERBS, PrinterColumn, ResourceType, version_priority
 from mcs.sandbox.store import Object
@@ -86,6 +87,9 @@ class CustomResources:
     ) -> Object | None:
         if resource is not CRDS or new is None:
             return None
+        named = f"{new['spec']['names']['plural']}.{new['spec']['group']}"
+        if new["metadata"].get("name") != named:
+            raise invalid(CRDS, new["metadata"].get("name", ""), [_misnamed(new["metadata"].get("name", ""))])
         stored = [v["name"] for v in new["spec"]["versions"] if v.get("storage")]
         if operation == "CREATE":
             none = {"kind": "", "plural": ""}
@@ -147,6 +151,11 @@ class CustomResources:
         if finalizers != metadata.get("finalizers", []):
             changed = {**crd, "metadata": {**metadata, "finalizers": finalizers}}
             self._api.update(CRDS, changed, options=_SERVER)
+
+
+def _misnamed(name: str) -> Cause:
+    told = f'Invalid value: "{name}": must be spec.names.plural+"."+spec.group'
+    return Cause("FieldValueInvalid", told, "metadata.name")
 
 
 def _is_established(crd: Object) -> bool:

@@ -66,8 +66,9 @@ def summary(body: bytes) -> str:
     """The beginning of a body, as a complaint about it repeats it."""
     if not body:
         return "<empty>"
-    text = body.decode(errors="replace")
-    return text if len(body) <= LONGEST_SUMMARY else f"{body[:LONGEST_SUMMARY].decode(errors='replace')} ..."
+    start = body[:LONGEST_SUMMARY]
+    text = start.decode(errors="replace") if body.startswith(b"{") else start.hex()
+    return text if len(body) <= LONGEST_SUMMARY else f"{text} ..."
 
 
 def yaml_complaint(error: yaml.YAMLError) -> str:

@@ -12,6 +12,7 @@ from typing import Any, get_args
 import msgspec
 import structlog
 from aiohttp import web
+from multidict import CIMultiDict
 
 from mcs.sandbox import writes
 from mcs.sandbox.api import Api
@@ -185,8 +186,8 @@ def _deprecation(target: Target) -> list[str]:
     return [text] if text else []
 
 
-def _warnings(texts: Sequence[str]) -> dict[str, str]:
-    return {"Warning": ", ".join(f"299 - {_quoted(text)}" for text in texts)} if texts else {}
+def _warnings(texts: Sequence[str]) -> CIMultiDict[str]:
+    return CIMultiDict(("Warning", f"299 - {_quoted(text)}") for text in texts)
 
 
 def _quoted(text: str) -> str:
@@ -216,8 +217,6 @@ def _anonymous(request: web.Request, target: Target | None) -> StatusError:
 
 
 def _json(obj: Any, code: int = 200, headers: Mapping[str, str] | None = None) -> web.Response:
-    return web.Response(
-        body=msgspec.json.encode(obj) + b"\n",
-        status=code,
-        headers={"Content-Type": JSON, "Cache-Control": "no-cache, private", **(headers or {})},
-    )
+    every = CIMultiDict({"Content-Type": JSON, "Cache-Control": "no-cache, private"})
+    every.extend(headers or {})
+    return web.Response(body=msgspec.json.encode(obj) + b"\n", status=code, headers=every)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from mcs.sandbox import go_json
 from mcs.sandbox.errors import (
     StatusError,
     bad_request,
@@ -47,11 +48,13 @@ class ContinueToken(msgspec.Struct, frozen=True):
 
 def decoded_token(text: str) -> ContinueToken:
     """The token; raises BadRequest for one this server did not make."""
+    content = b""
     try:
-        padded = text + "=" * (-len(text) % 4)
-        return msgspec.json.decode(base64.urlsafe_b64decode(padded), type=ContinueToken)
-    except (ValueError, msgspec.DecodeError) as error:
-        raise bad_request(f"invalid continue token: continue key is not valid: {error}") from error
+        content = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+        return msgspec.json.decode(content, type=ContinueToken)
+    except ValueError as error:
+        why = go_json.json_complaint(content) or str(error)
+        raise bad_request(f"invalid continue token: continue key is not valid: {why}") from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -188,9 +188,18 @@ def _patch_body(asked: Asked) -> tuple[PatchType, Any]:
     return PatchType(media_type), body
 
 
+_METADATA_FIRST = ("name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp")
+
+
+def _in_wire_order(obj: Object) -> Object:
+    metadata = obj["metadata"]
+    first = {key: metadata[key] for key in _METADATA_FIRST if key in metadata}
+    return {**{key: obj[key] for key in sorted(obj)}, "metadata": {**first, **dict(sorted(metadata.items()))}}
+
+
 def _undecodable_patch(result: Object) -> Refuse:
     def refuse(why: str) -> StatusError:
-        shown = json.dumps(json.dumps(result, separators=(",", ":")))
+        shown = json.dumps(json.dumps(_in_wire_order(result), separators=(",", ":")))
         cause = Cause("FieldValueInvalid", f"Invalid value: {shown}: {why}", "patch")
         told = f' "" is invalid: patch: {cause.message}'
         return StatusError(422, "Invalid", told, Details(causes=(cause,)))
