@@ -13,6 +13,7 @@ from mcs.model.meta import KubernetesObject, ObjectMeta
 from mcs.model.names import MANAGED_BY, MANAGED_BY_LABEL, ClusterId, ServiceKey
 from mcs.model.resources import ENDPOINT_SLICES, SERVICE_EXPORTS, SERVICES, Resource
 from mcs.model.services import Service
+from mcs.model.slices import IPV4
 from mcs.runtime.cache import Cache
 from mcs.runtime.executor import Executor, ForeignObjectError
 from mcs.testing.virtual_time import run_virtual
@@ -76,9 +77,9 @@ def here() -> Here:
 def apply(resource: Resource[Any], name: str = "web", subresource: str = "", ours: bool = True) -> Apply:
     labels = {MANAGED_BY_LABEL: MANAGED_BY} if ours else {}
     metadata = ObjectMeta(name=name, namespace="demo", labels=labels)
-    return Apply(
-        cluster=HERE, resource=resource, object=resource.type(metadata=metadata), subresource=subresource
-    )
+    required = {"address_type": IPV4} if resource is ENDPOINT_SLICES else {}
+    obj = resource.type(metadata=metadata, **required)
+    return Apply(cluster=HERE, resource=resource, object=obj, subresource=subresource)
 
 
 def test_actions_are_carried_out_in_their_order(here: Here) -> None:
