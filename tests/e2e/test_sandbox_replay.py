@@ -11,7 +11,7 @@ from tests.replay.recordings import recorded
 from tests.replay.replayer import Answers, Server, replay
 from tests.replay.sequences import HERE, Sequence, all_sequences
 
-RANGES = (IPv4Network("10.101.0.0/16"), IPv6Network("fd00:10:101::/112"))
+RANGES = (IPv4Network("10.100.0.0/16"), IPv6Network("fd00:10:100::/112"))
 
 
 async def answers_of_a_fresh_sandbox(sequence: Sequence) -> Answers:

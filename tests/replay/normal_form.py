@@ -41,6 +41,9 @@ class _Placeholders:
     ports: dict[int, str] = field(default_factory=dict)
     ages: set[int] = field(default_factory=set)
 
+    def is_literal(self, found: str) -> bool:
+        return re.search(rf"(?<![\w.:]){re.escape(found)}(?![\w.]|:\w)", self.literals) is not None
+
     def uid(self, found: str) -> str:
         if found in self.literals:
             return found
@@ -48,7 +51,7 @@ class _Placeholders:
         return self.strings.setdefault(found, f"uid#{taken + 1}")
 
     def address(self, found: str) -> None:
-        if found in self.literals or found in ("", "None") or found in self.strings:
+        if found in ("", "None") or found in self.strings or self.is_literal(found):
             return
         family = "ipv6" if ":" in found else "ipv4"
         taken = sum(1 for value in self.strings.values() if value.startswith(family))
@@ -124,7 +127,7 @@ def _collect(body: Any, placeholders: _Placeholders) -> None:
                     placeholders.address(address)
         for key in _PORT_FIELDS:
             port = found.get(key)
-            if isinstance(port, int) and port and str(port) not in placeholders.literals:
+            if isinstance(port, int) and port and not placeholders.is_literal(str(port)):
                 placeholders.ports.setdefault(port, f"port#{len(placeholders.ports) + 1}")
 
 

@@ -3,7 +3,7 @@
     python -m tests.replay.recordings https://127.0.0.1:6443 CA_FILE TOKEN [SEQUENCE...]
 
 The server must be fresh: kube-apiserver 1.34 with `--authorization-mode=RBAC`,
-`--service-cluster-ip-range=10.101.0.0/16,fd00:10:101::/112`, `--disable-admission-plugins=ServiceAccount`, no
+`--service-cluster-ip-range=10.100.0.0/16,fd00:10:100::/112`, `--disable-admission-plugins=ServiceAccount`, no
 controller manager, and the token of a user of system:masters.
 """
 
