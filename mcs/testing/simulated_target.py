@@ -18,6 +18,7 @@ from mcs.model.services import Service
 from mcs.model.slices import EndpointSlice
 from mcs.services.observed import Exporter, NamespacePhase, ObservedTarget
 from mcs.services.plan import plan_target
+from mcs.testing.builders import at
 
 Kept = tuple[str, str]
 """Plural and name of an object; a simulated target holds one namespace."""
@@ -88,6 +89,12 @@ class SimulatedTarget:
                 return rounds
             self.carry_out(actions)
         return rounds
+
+    def plan(
+        self, *exporters: Exporter, seen: Iterable[str] = ("c1", "c2", "c3"), now: str = at(200)
+    ) -> tuple[Action, ...]:
+        """What is planned here while `exporters` are what the `seen` clusters export."""
+        return plan_target(self.observed(exporters, seen, now))
 
     def carry_out(self, actions: Iterable[Action]) -> None:
         """Carry out actions in their order. Raises RefusedError."""
@@ -163,6 +170,27 @@ class SimulatedTarget:
         version = str(int(before.metadata.resource_version or 0) + 1) if before else "1"
         uid = before.metadata.uid if before else f"{'/'.join(kept)}@{self.writes}"
         self.objects[kept] = replace(obj, metadata=replace(obj.metadata, uid=uid, resource_version=version))
+
+
+def settled_target(*exporters: Exporter, families: tuple[str, ...] = ("IPv4", "IPv6")) -> SimulatedTarget:
+    """c1 when nothing is left to do for what c1, c2 and c3 export."""
+    target = SimulatedTarget("c1", exporters[0].export.key, families)
+    target.rounds_to_rest(exporters, ("c1", "c2", "c3"), at(100))
+    return target
+
+
+def in_words(actions: Iterable[Action]) -> list[str]:
+    """Each action in words: "apply services", "apply serviceimports/status", "delete endpointslices"."""
+    words = []
+    for action in actions:
+        match action:
+            case Apply(subresource=""):
+                words.append(f"apply {action.resource}")
+            case Apply():
+                words.append(f"apply {action.resource}/{action.subresource}")
+            case Delete():
+                words.append(f"delete {action.resource}")
+    return words
 
 
 def _merged(present: Mapping[str, str], ours: Mapping[str, str], wanted: Mapping[str, str]) -> dict[str, str]:

@@ -20,7 +20,7 @@ from mcs.model.names import (
 from mcs.model.slices import EndpointSlice
 from mcs.services.observed import Exporter
 from mcs.services.plan import plan_target
-from mcs.testing.builders import WEB, at
+from mcs.testing.builders import WEB, at, exporter, service, slice_
 from mcs.testing.simulated_target import SimulatedTarget
 from mcs.testing.worlds import CLUSTERS, exporters
 
@@ -241,8 +241,6 @@ def test_labels_of_others_on_our_objects_do_not_keep_us_writing(
 
 def test_the_laws_speak_of_worlds_that_differ() -> None:
     """A guard: the simulated target really holds something when a cluster exports."""
-    from mcs.testing.builders import exporter, service, slice_
-
     target = held_after((exporter("c2", service(), slice_("web-1", "10.2.0.1")),))
     assert target.service_import is not None
     assert target.service_import.status.clusters == (ImportCluster(cluster="c2"),)
