@@ -105,7 +105,6 @@ def _fill_endpoints(endpoints: Object) -> None:
 def _fill_namespace(namespace: Object) -> None:
     if name := namespace["metadata"].get("name"):
         namespace["metadata"].setdefault("labels", {})[NAMESPACE_LABEL] = name
-    filled(namespace["spec"], finalizers=["kubernetes"])
     filled(namespace["status"], phase="Active")
 
 

@@ -149,15 +149,15 @@ def record_update(
 ) -> Object:
     """`new` with the managedFields that a create (`old` is None), update or patch by `manager` leaves behind.
 
-    What changed belongs to the writer from now on; what went belongs to nobody. managedFields sent with a
-    create or to a subresource are ignored, `[{}]`, for built-in kinds also `[]`, in an update resets them.
+    What changed belongs to the writer from now on; what went belongs to nobody. managedFields sent along
+    replace the old ones, except through a subresource; `[{}]`, for built-in kinds also `[]`, resets them.
     """
     before = _body(old) if old is not None else zero_object(new, schema)
-    sent = None if old is None or subresource else (new.get("metadata") or {}).get("managedFields")
+    sent = None if subresource else (new.get("metadata") or {}).get("managedFields")
     body = _body(new)
-    if sent == [{}] or (sent == [] and schema.name):
-        return body
-    managers = _decoded(sent) or _decoded((old or {}).get("metadata", {}).get("managedFields"))
+    resets = sent == [{}] or (sent == [] and bool(schema.name))
+    held = None if old is None else (old.get("metadata") or {}).get("managedFields")
+    managers = {} if resets else _decoded(sent) or _decoded(held)
     if not managers and old is not None:
         return body
     writer = Manager(manager or "unknown", "Update", str(new.get("apiVersion", "")), subresource)

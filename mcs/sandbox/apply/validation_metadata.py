@@ -26,9 +26,9 @@ def invalid_metadata(metadata: Object, old: Object | None) -> Iterator[Cause]:
     """Causes for labels, annotations, finalizers and owners; with `old`, also for what never changes."""
     yield from _invalid_owners(metadata.get("ownerReferences") or [])
     yield from _invalid_finalizers(metadata.get("finalizers") or [])
-    if old is not None:
-        for name in ("deletionTimestamp", "deletionGracePeriodSeconds"):
-            yield from immutable(f"metadata.{name}", metadata.get(name), old.get(name))
+    # A server reports these twice: its generic check and that of the kind both look at them.
+    for name in ("deletionTimestamp", "deletionGracePeriodSeconds") * (2 if old is not None else 0):
+        yield from immutable(f"metadata.{name}", metadata.get(name), (old or {}).get(name))
     yield from invalid_labels(metadata.get("labels") or {}, "metadata.labels")
     yield from _invalid_annotations(metadata.get("annotations") or {})
 
