@@ -118,11 +118,11 @@ def test_annotations_may_not_exceed_256_kibibytes_together() -> None:
     )
 
 
-def test_a_namespace_gets_its_label_finalizer_and_phase() -> None:
+def test_a_namespace_gets_its_label_and_phase_but_no_finalizer_which_only_a_create_adds() -> None:
     sent = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n", "labels": {"a": "b"}}}
     stored = with_defaults("", "Namespace", sent)
     assert stored["metadata"]["labels"] == {"a": "b", "kubernetes.io/metadata.name": "n"}
-    assert (stored["spec"], stored["status"]) == ({"finalizers": ["kubernetes"]}, {"phase": "Active"})
+    assert (stored["spec"], stored["status"]) == ({}, {"phase": "Active"})
 
 
 def test_custom_objects_are_left_as_they_are() -> None:

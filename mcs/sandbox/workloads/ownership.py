@@ -1,0 +1,60 @@
+"""Who controls an object, and which labels a selector chooses.
+
+Source: Kubernetes concepts, "Owners and Dependents" and "Labels and Selectors".
+"""
+
+from mcs.sandbox.resources import ResourceType
+from mcs.sandbox.store import Object, Objects
+
+
+def controller_reference(resource: ResourceType, owner: Object) -> Object:
+    """The ownerReference of the one controller of an object."""
+    return {
+        "apiVersion": resource.api_version,
+        "kind": resource.kind,
+        "name": owner["metadata"]["name"],
+        "uid": owner["metadata"]["uid"],
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+
+
+def controller_of(obj: Object) -> Object | None:
+    """The ownerReference marked as controller, or None."""
+    references = obj["metadata"].get("ownerReferences") or ()
+    return next((reference for reference in references if reference.get("controller")), None)
+
+
+def controlled_by(owner: Object, objects: Objects) -> Objects:
+    """Those whose controller is the owner, by uid."""
+    uid = owner["metadata"]["uid"]
+    return [obj for obj in objects if (found := controller_of(obj)) is not None and found["uid"] == uid]
+
+
+def is_being_deleted(obj: Object) -> bool:
+    """Whether a deletion has begun."""
+    return "deletionTimestamp" in obj["metadata"]
+
+
+def chooses(selector: Object | None, labels: Object | None) -> bool:
+    """Whether a LabelSelector matches; an empty one matches all, an absent one nothing."""
+    if selector is None:
+        return False
+    labels = labels or {}
+    exact = selector.get("matchLabels") or {}
+    if any(labels.get(key) != value for key, value in exact.items()):
+        return False
+    return all(_meets(requirement, labels) for requirement in selector.get("matchExpressions") or ())
+
+
+def _meets(requirement: Object, labels: Object) -> bool:
+    key, values = requirement["key"], requirement.get("values") or ()
+    match requirement["operator"]:
+        case "In":
+            return labels.get(key) in values
+        case "NotIn":
+            return labels.get(key) not in values
+        case "Exists":
+            return key in labels
+        case _:
+            return key not in labels
