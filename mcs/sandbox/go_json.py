@@ -17,7 +17,10 @@ LONGEST_SUMMARY = 30
 
 def json_complaint(body: bytes) -> str:
     """Why a text is no JSON; empty when it is."""
-    text = body.decode(errors="replace")
+    try:
+        text = body.decode()
+    except UnicodeDecodeError:
+        text = body.decode("latin-1")
     try:
         json.loads(text)
     except json.JSONDecodeError as error:
@@ -59,7 +62,7 @@ def _quoted(character: str) -> str:
         return r"'\''"
     if character == '"':
         return "'\"'"
-    return f"'{character}'" if character.isprintable() and character != "\ufffd" else repr(character)
+    return f"'{character}'" if character.isprintable() else f"'\\u{ord(character):04x}'"
 
 
 def summary(body: bytes) -> str:
