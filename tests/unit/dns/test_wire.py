@@ -173,6 +173,15 @@ def test_two_opts_or_an_opt_with_a_name_are_format_errors(opts: bytes) -> None:
         assert response[3] == dns.rcode.FORMERR
 
 
+def test_more_records_than_any_query_needs_are_a_format_error() -> None:
+    packet = query().to_wire()
+    for count, rcode in ((8, dns.rcode.NOERROR), (9, dns.rcode.FORMERR)):
+        record = b"\0" + (250).to_bytes(2) + bytes(8)
+        response = respond(packet[:11] + bytes((count,)) + packet[12:] + record * count, ZONE)
+        assert response is not None
+        assert response[3] == rcode
+
+
 def test_records_that_we_do_not_know_are_stepped_over() -> None:
     packet = query().to_wire()
     tsig = b"\x01k\0" + (250).to_bytes(2) + (255).to_bytes(2) + bytes(4) + (3).to_bytes(2) + b"abc"
