@@ -12,18 +12,21 @@ from mcs.model.slices import IPV4, IPV6, AddressType
 
 
 @lru_cache(maxsize=1 << 16)
-def is_publishable(address: str, family: AddressType) -> bool:
-    """True for a unicast address of `family` that means the same host to every reader.
+def published_address(address: str, family: AddressType) -> str | None:
+    """The address in its canonical form, if it is a unicast one of `family` that means the same host to every reader.
 
-    IPv4-mapped IPv6 addresses and scoped ones ("%eth0") do not.
+    IPv4-mapped IPv6 addresses and scoped ones ("%eth0") do not. A present API server refuses other than canonical
+    forms in slices, an older source may hold them.
     """
     try:
         parsed = ipaddress.IPv4Address(address) if family == IPV4 else ipaddress.IPv6Address(address)
     except ValueError:
-        return False
+        return None
     if isinstance(parsed, ipaddress.IPv6Address) and (parsed.ipv4_mapped or parsed.scope_id):
-        return False
-    return not (parsed.is_loopback or parsed.is_link_local or parsed.is_multicast or parsed.is_unspecified)
+        return None
+    if parsed.is_loopback or parsed.is_link_local or parsed.is_multicast or parsed.is_unspecified:
+        return None
+    return str(parsed)
 
 
 def families_of(addresses: Iterable[str]) -> tuple[str, ...]:

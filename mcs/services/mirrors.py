@@ -32,7 +32,7 @@ from mcs.model.slices import (
     EndpointPort,
     EndpointSlice,
 )
-from mcs.services.addresses import is_publishable
+from mcs.services.addresses import published_address
 from mcs.services.observed import Exporter, ObservedTarget
 from mcs.services.ports import PortNames, mirrored_ports, names_in_mirrors, offered_ports
 
@@ -112,8 +112,9 @@ def _mirror(
 
 
 def _mirrored_endpoint(endpoint: Endpoint, source: EndpointSlice, *, is_local: bool) -> Endpoint:
+    published = (published_address(address, source.address_type) for address in endpoint.addresses)
     return Endpoint(
-        addresses=tuple(each for each in endpoint.addresses if is_publishable(each, source.address_type)),
+        addresses=tuple(address for address in published if address),
         conditions=endpoint.conditions,
         hostname=endpoint.hostname if endpoint.hostname and is_dns_label(endpoint.hostname) else None,
         node_name=endpoint.node_name if is_local else None,

@@ -1,11 +1,13 @@
 """A cluster as far as plans can tell: it carries actions out as an API server would, in memory and at once.
 
 It gives uids, resource versions and cluster IPs, keeps what others wrote into our objects, and takes back what we no
-longer apply. It refuses what a real server refuses in this: a delete with stale preconditions, and a Service without
-ports, with several ports and an unnamed one, or of a family that the cluster lacks.
+longer apply. It refuses what a real server refuses in this: a delete with stale preconditions, an address that is not
+in canonical form, and a Service without ports, with several ports and an unnamed one, or of a family that the
+cluster lacks.
 """
 
 from collections.abc import Iterable, Mapping
+from ipaddress import ip_address
 from typing import Any
 
 from msgspec.structs import replace
@@ -112,6 +114,8 @@ class SimulatedTarget:
         kept = action.resource.plural, action.object.metadata.name
         present: KubernetesObject | None = self.objects.get(kept)
         before, wanted = present.metadata if present else ObjectMeta(), action.object.metadata
+        if isinstance(action.object, EndpointSlice):
+            _check_addresses(action.object)
         ours = self._applied.get(kept, ObjectMeta())
         obj: Any = replace(
             action.object,
@@ -170,6 +174,13 @@ class SimulatedTarget:
         version = str(int(before.metadata.resource_version or 0) + 1) if before else "1"
         uid = before.metadata.uid if before else f"{'/'.join(kept)}@{self.writes}"
         self.objects[kept] = replace(obj, metadata=replace(obj.metadata, uid=uid, resource_version=version))
+
+
+def _check_addresses(endpoint_slice: EndpointSlice) -> None:
+    for endpoint in endpoint_slice.endpoints or ():
+        for address in endpoint.addresses:
+            if str(ip_address(address)) != address:
+                raise RefusedError(f"endpoints[].addresses[]: {address} must be in canonical form")
 
 
 def settled_target(*exporters: Exporter, families: tuple[str, ...] = ("IPv4", "IPv6")) -> SimulatedTarget:

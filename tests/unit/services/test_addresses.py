@@ -3,7 +3,7 @@
 import pytest
 
 from mcs.model.slices import IPV4, IPV6, AddressType
-from mcs.services.addresses import families_of, is_publishable
+from mcs.services.addresses import families_of, published_address
 
 
 @pytest.mark.parametrize(
@@ -33,8 +33,20 @@ from mcs.services.addresses import families_of, is_publishable
     ],
 )
 def test_published_addresses(case: str, address: str, family: AddressType, published: bool) -> None:
-    assert is_publishable(address, family) is published, case
+    assert published_address(address, family) == (address if published else None), case
 
 
 def test_families_keep_the_order_of_the_addresses_and_skip_what_is_none() -> None:
     assert families_of(["fd00::1", "None", "10.0.0.1", "fd00::2"]) == ("IPv6", "IPv4")
+
+
+@pytest.mark.parametrize(
+    ("case", "address", "canonical"),
+    [
+        ("zeros are left out", "fd00:2:0::5", "fd00:2::5"),
+        ("letters are small", "FD00:2::A", "fd00:2::a"),
+        ("an embedded IPv4 address is written in hexadecimal", "64:ff9b::10.2.0.5", "64:ff9b::a02:5"),
+    ],
+)
+def test_an_address_is_published_in_its_canonical_form(case: str, address: str, canonical: str) -> None:
+    assert published_address(address, IPV6) == canonical, case

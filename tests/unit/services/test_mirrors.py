@@ -172,6 +172,11 @@ def test_both_families_of_a_slice_name_have_mirrors_of_their_own() -> None:
     assert len(set(names)) == 2
 
 
+def test_an_address_of_an_older_source_is_written_as_the_target_takes_it() -> None:
+    mirror = mirror_of(slice_("web-1", "fd00:2:0::5", family=IPV6))
+    assert mirror.endpoints == (endpoint("fd00:2::5"),)
+
+
 SOURCE = slice_("web-1", endpoint("10.2.0.5", hostname="web-0", zone="z1"))
 
 
