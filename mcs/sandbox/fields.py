@@ -14,6 +14,7 @@ from mcs.sandbox import openapi_schema
 from mcs.sandbox.apply import defaults, schemas, validation, validation_metadata
 from mcs.sandbox.errors import Cause, StatusError, bad_request
 from mcs.sandbox.resources import ResourceType
+from mcs.sandbox.scale import unreadable_replicas
 from mcs.sandbox.store import Object
 from mcs.sandbox.typed_decoding import decoding_error
 
@@ -102,7 +103,8 @@ def invalid_in(resource: ResourceType, obj: Object, old: Object | None, subresou
     causes = list(validation_metadata.invalid_metadata(obj["metadata"], before))
     openapi = openapi_of(resource, resource.version)
     if subresource != "status":
-        return causes + openapi_schema.invalid_values(obj, openapi)
+        causes += openapi_schema.invalid_values(obj, openapi)
+        return causes + unreadable_replicas(resource, resource.version, obj)
     status = (openapi.get("properties") or {}).get("status") or {}
     found = openapi_schema.invalid_values(obj.get("status"), status)
     return causes + [Cause(c.reason, c.message, f"status.{c.field}".rstrip(".")) for c in found]

@@ -43,9 +43,9 @@ class ResourceType:
     versions: tuple[str, ...] = ()
     custom: bool = False
     """Whether a CRD defines it."""
-    schemas: dict[str, dict[str, Any]] = field(default_factory=dict)
+    schemas: dict[str, dict[str, Any]] = field(default_factory=dict, repr=False)
     """For a custom resource: openAPIV3Schema by version."""
-    printer_columns: dict[str, tuple[PrinterColumn, ...]] = field(default_factory=dict)
+    printer_columns: dict[str, tuple[PrinterColumn, ...]] = field(default_factory=dict, repr=False)
     scale_paths: dict[str, dict[str, str]] = field(default_factory=dict)
     """For a custom resource with a scale subresource: specReplicasPath and so on, by version."""
     deprecation_warnings: dict[str, str] = field(default_factory=dict)

@@ -6,6 +6,7 @@ Source: Kubernetes API reference, Scale v1; "Create a CustomResourceDefinition",
 from typing import Any
 
 from mcs.sandbox.errors import Cause, bad_request, invalid
+from mcs.sandbox.openapi_schema import type_name
 from mcs.sandbox.resources import ResourceType
 from mcs.sandbox.store import Object
 
@@ -49,6 +50,16 @@ def scaled(resource: ResourceType, version: str, obj: Object, scale: Object) -> 
     if version_seen:
         obj = {**obj, "metadata": {**obj["metadata"], "resourceVersion": version_seen}}
     return _with(obj, paths["specReplicasPath"].strip(".").split("."), replicas)
+
+
+def unreadable_replicas(resource: ResourceType, version: str, obj: Object) -> list[Cause]:
+    """The cause, when the replicas of a custom object are no integer; nothing without a scale subresource."""
+    path = resource.scale_paths.get(version, {}).get("specReplicasPath", "")
+    value = _at(obj, path)
+    if value is None or (isinstance(value, int) and not isinstance(value, bool)):
+        return []
+    told = f"{path} accessor error: {value} is of the type {type_name(value)}, expected int64"
+    return [Cause("FieldValueInvalid", f"Invalid value: 0: {told}", path)]
 
 
 def _selector(resource: ResourceType, paths: dict[str, str], obj: Object) -> str:
