@@ -182,8 +182,11 @@ class ServicesController:
             if is_mirror:
                 yield cluster, Work("import", key)
             elif exports.get(key) is not None:
+                # The source last: its API server is busy with telling everybody of the change itself.
                 for target in self._caches:
-                    yield target, Work("import", key)
+                    if target != cluster:
+                        yield target, Work("import", key)
+                yield cluster, Work("import", key)
 
     def _export_touches(self, cluster: ClusterId, delta: Delta[ServiceExport]) -> Touched:
         old, new = delta.old, delta.new

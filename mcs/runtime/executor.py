@@ -7,6 +7,7 @@ else) is not written to over and over. Leaves retries to the worker.
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from itertools import groupby
 from typing import Any, Protocol, TypeVar
 
@@ -69,6 +70,7 @@ class Executor:
         An object that the server finds invalid, or that is somebody else's, does not stop the others; what stopped
         it is raised at the end. Any other error ends the execution where it is.
         """
+        await self._look_up_unknown(actions)
         refused: list[Exception] = []
         for _, group in groupby(
             actions, key=lambda action: (type(action), action.resource.plural, _part(action))
@@ -77,37 +79,60 @@ class Executor:
         if refused:
             raise refused[0]
 
-    async def _execute_together(self, actions: Iterable[Action]) -> list[Exception]:
-        results = await asyncio.gather(*(self._one(action) for action in actions), return_exceptions=True)
+    async def _look_up_unknown(self, actions: Iterable[Action]) -> None:
+        """Ask the server for every name that is to be written for the first time, all at once.
+
+        What is found goes into the cache. The cache alone would not do: it may lag behind an object of somebody else.
+        """
+        unknown = [
+            action
+            for action in actions
+            if isinstance(action, Apply)
+            and not action.subresource
+            and self._caches[action.resource.plural].get(action.object.key) is None
+        ]
+        if len(unknown) == 1:
+            await self._look(unknown[0].resource, unknown[0].object.key)
+        elif unknown:
+            await asyncio.gather(*(self._look(action.resource, action.object.key) for action in unknown))
+
+    async def _execute_together(self, actions: Sequence[Action]) -> list[Exception]:
+        results: Sequence[BaseException | None]
+        if len(actions) == 1:
+            # The commonest plan by far, one mirror to write, goes without a task of its own.
+            results = [await self._refusal(actions[0])]
+        else:
+            results = await asyncio.gather(
+                *(self._refusal(action) for action in actions), return_exceptions=True
+            )
         refused: list[Exception] = []
         for result in results:
-            match result:
-                case None:
-                    pass
-                case Invalid() | ForeignObjectError():
-                    refused.append(result)
-                case _:
-                    raise result
+            if isinstance(result, Invalid | ForeignObjectError):
+                refused.append(result)
+            elif result is not None:
+                raise result
         return refused
 
-    async def _one(self, action: Action) -> None:
-        match action:
-            case Apply():
-                await self._apply(action)
-            case Delete():
-                await self._delete(action)
+    async def _refusal(self, action: Action) -> Exception | None:
+        """Carry out one action; why it was refused for good is returned, other errors are raised."""
+        try:
+            match action:
+                case Apply():
+                    await self._apply(action)
+                case Delete():
+                    await self._delete(action)
+        except (Invalid, ForeignObjectError) as error:
+            return error
+        return None
 
     async def _apply(self, action: Apply) -> None:
         cache = self._caches[action.resource.plural]
         key = action.object.key
         before = cache.get(key)
-        if not action.subresource:
-            if before is None:
-                before = await self._look(action.resource, key)
-            if before is not None and not before.is_ours:
-                raise ForeignObjectError(
-                    f"{action.resource.kind} {key} exists and is not managed by this controller"
-                )
+        if not action.subresource and before is not None and not before.is_ours:
+            raise ForeignObjectError(
+                f"{action.resource.kind} {key} exists and is not managed by this controller"
+            )
         digest = hash(msgspec.json.encode(action.object))
         memory = (action.resource.plural, key, action.subresource)
         if before is not None and self._settled.get(memory) == (digest, before.metadata.resource_version):
@@ -127,13 +152,9 @@ class Executor:
         if self._on_applied is not None:
             self._on_applied(action, before, after)
 
-    async def _look(self, resource: Resource[Any], key: ServiceKey) -> KubernetesObject | None:
-        try:
-            found: KubernetesObject = await self._writer.get(resource, key.namespace, key.name)
-        except NotFound:
-            return None
-        self._caches[resource.plural].put(found)
-        return found
+    async def _look(self, resource: Resource[Any], key: ServiceKey) -> None:
+        with suppress(NotFound):
+            self._caches[resource.plural].put(await self._writer.get(resource, key.namespace, key.name))
 
     async def _delete(self, action: Delete) -> None:
         await self._writer.delete(
