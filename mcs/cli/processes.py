@@ -1,7 +1,6 @@
 """`mcs controller` and `mcs dns`: from checked options to a running process."""
 
-from collections import Counter
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
@@ -16,27 +15,9 @@ from mcs.kube.client import Client
 from mcs.kube.config import connect
 from mcs.kube.errors import ConfigError
 from mcs.model.names import ClusterId
+from mcs.web.requests import RequestCounts
 
 log = structlog.get_logger(__name__)
-
-
-class RequestCounts:
-    """Requests to each cluster's API server, counted for metrics."""
-
-    def __init__(self) -> None:
-        self.by_cluster: dict[str, Counter[tuple[str, str, int]]] = {}
-
-    def hook(self, cluster: str) -> Callable[[str, str, int, float], None]:
-        """The function that a client of `cluster` tells of its requests."""
-        counts = self.by_cluster.setdefault(cluster, Counter())
-
-        def count(verb: str, resource: str, code: int, _: float) -> None:
-            counts[verb, resource, code] += 1
-
-        return count
-
-    def __call__(self) -> Mapping[str, Mapping[tuple[str, str, int], int]]:
-        return self.by_cluster
 
 
 def client_opener(

@@ -5,26 +5,34 @@ sandbox and the tests give different ones.
 """
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from datetime import UTC, datetime
 from typing import Any
 
+import structlog
 from msgspec import Struct
 from prometheus_client import CollectorRegistry
 
+from mcs import __version__
 from mcs.controllers import clusters, zone
 from mcs.controllers.clusters import Work
 from mcs.controllers.propagation import Propagation
 from mcs.controllers.services import ServicesController
 from mcs.controllers.zone import ZoneFeed
+from mcs.model.meta import KubernetesObject, parse_timestamp
 from mcs.model.names import ClusterId
-from mcs.runtime.fleet import Client, Fleet, Member
-from mcs.web.metrics import DnsCollector, FleetCollector, Requests, new_registry
+from mcs.model.resources import SERVICE_EXPORTS, SERVICE_IMPORTS
+from mcs.model.slices import EndpointSlice
+from mcs.runtime.fleet import Client, Fleet, Member, Reachability
+from mcs.web.metrics import DnsCollector, ExportsCollector, FleetCollector, WorkCollector, new_registry
+from mcs.web.requests import RequestCounts
 from mcs.web.server import WebServer
 from mcs_dns.server import DnsServer
 from mcs_dns.zone import Zone
 
+log = structlog.get_logger(__name__)
 OpenClient = Callable[[], AbstractAsyncContextManager[Client]]
 Clock = Callable[[], datetime]
 
@@ -49,6 +57,17 @@ class DnsOptions(Struct, frozen=True, kw_only=True):
     ttl: int = 5
 
 
+class CannotListenError(Exception):
+    """An address cannot be listened on; `what` is "metrics" or "dns"."""
+
+    def __init__(self, what: str, listen: Listen, error: OSError) -> None:
+        known = error.errno is not None and error.errno > 0
+        self.what = what
+        self.listen = listen
+        self.reason = os.strerror(error.errno) if known and error.errno else str(error.strerror or error)
+        super().__init__(f"{what}: cannot listen on {listen.host}:{listen.port}: {self.reason}")
+
+
 class Process:
     """What both processes share: metrics, probes, an optional DNS server, and the order of starting and stopping."""
 
@@ -57,7 +76,7 @@ class Process:
         fleet: Fleet[Any],
         registry: CollectorRegistry,
         propagation: Propagation,
-        requests: Callable[[], Mapping[str, Requests]],
+        requests: RequestCounts,
     ) -> None:
         self.fleet = fleet
         self.dns: DnsServer | None = None
@@ -66,7 +85,9 @@ class Process:
         """Set once every listener listens; the members may still be unreachable."""
         self._registry = registry
         self._propagation = propagation
-        registry.register(FleetCollector(fleet, requests))
+        registry.register(FleetCollector(fleet))
+        registry.register(requests)
+        self._listens: dict[str, Listen] = {}
         self._feed: ZoneFeed | None = None
         self._reconcile: Callable[[ClusterId, Any], Awaitable[None]] | None = None
 
@@ -79,33 +100,73 @@ class Process:
             server.zone = published
 
         self.dns = server
+        self._listens["dns"] = options.listen
         self._feed = ZoneFeed(member, empty, publish, self._propagation)
-        self._registry.register(DnsCollector(lambda: server.counts, lambda: server.zone.synced))
+        self._registry.register(DnsCollector(lambda: server.counts, lambda: server.zone))
 
     def serve_metrics(self, listen: Listen) -> None:
         """Serve metrics and probes."""
         self.web = WebServer(listen.host, listen.port, self._registry, self.missing)
+        self._listens["metrics"] = listen
 
     def missing(self) -> list[str]:
-        """What readiness still waits for. A member that cannot be reached does not keep the others waiting."""
+        """What readiness still waits for, one line each.
+
+        A member that cannot be reached does not keep the others waiting, but a first one must have been seen, and a
+        zone that is answered must be complete. What was seen once stays ready while its API server is away.
+        """
+        zone_is_missing = self.dns is not None and not self.dns.zone.synced
+        is_nothing_seen = zone_is_missing or not self.fleet.seen
         lines = [
-            f"cluster {cluster}: {member.reachability}"
-            for cluster, member in self.fleet.members.items()
-            if member.reachability in ("connecting", "syncing")
+            _shown(member)
+            for member in self.fleet.members.values()
+            if member.reachability in (Reachability.CONNECTING, Reachability.SYNCING)
+            or (is_nothing_seen and not member.is_seen)
         ]
-        if self.dns is not None and not self.dns.zone.synced:
-            lines.append("DNS: zone not synced")
+        if zone_is_missing:
+            lines.append("dns: its zone is not complete")
         return lines
 
     async def run(self) -> None:
-        """Listen, then keep the members engaged, until cancelled."""
+        """Listen, then keep the members engaged, until cancelled. Raises CannotListenError."""
         async with AsyncExitStack() as stack:
             if self.web is not None:
-                await stack.enter_async_context(self.web)
+                await self._enter(stack, "metrics", self.web)
             if self.dns is not None:
-                await stack.enter_async_context(self.dns)
+                await self._enter(stack, "dns", self.dns)
+            log.info("started", version=__version__, clusters=sorted(self.fleet.members))
             self.started.set()
             await self.fleet.run(self._reconcile)
+
+    async def _enter(
+        self, stack: AsyncExitStack, what: str, server: AbstractAsyncContextManager[Any]
+    ) -> None:
+        try:
+            await stack.enter_async_context(server)
+        except OSError as error:
+            raise CannotListenError(what, self._listens[what], error) from error
+
+    def _shared_since(self, cluster: ClusterId, mirror: EndpointSlice) -> datetime | None:
+        """When the service of a mirror was exported, or at least imported, as far as the caches tell."""
+        shared: KubernetesObject | None = None
+        for place, resource in ((mirror.source_cluster, SERVICE_EXPORTS), (cluster, SERVICE_IMPORTS)):
+            member = self.fleet.members.get(ClusterId(place))
+            if shared is None and member is not None and resource.plural in member.caches:
+                shared = member.caches[resource.plural].get(mirror.service)
+        return parse_timestamp(shared.metadata.creation_timestamp) if shared is not None else None
+
+
+def _shown(member: Member[Any]) -> str:
+    """One line on a member that has not been seen whole: what it waits for, or why it cannot be reached."""
+    match member.reachability:
+        case Reachability.UNREACHABLE:
+            what = f"unreachable: {' '.join(member.reason.split())}"
+        case Reachability.SYNCING:
+            lists = [resource for resource, cache in member.caches.items() if not cache.is_synced]
+            what = f"waiting for its {', '.join(lists)}"
+        case other:
+            what = str(other)
+    return f"cluster {member.cluster}: {what}"
 
 
 class ControllerProcess(Process):
@@ -116,15 +177,17 @@ class ControllerProcess(Process):
         clients: Mapping[ClusterId, OpenClient],
         *,
         clock: Clock = utc_now,
-        requests: Callable[[], Mapping[str, Requests]] = dict,
+        requests: RequestCounts | None = None,
     ) -> None:
         registry = new_registry()
-        propagation = Propagation(registry, clock)
+        propagation = Propagation(registry, clock, self._shared_since)
         members: list[Member[Work]] = [
             Member(cluster, open_client, clusters.REFLECTED, propagation.applied)
             for cluster, open_client in clients.items()
         ]
-        super().__init__(Fleet(members), registry, propagation, requests)
+        super().__init__(Fleet(members), registry, propagation, requests or RequestCounts())
+        registry.register(WorkCollector(self.fleet))
+        registry.register(ExportsCollector(self.fleet))
         self.services = ServicesController(self.fleet, clock)
         self._reconcile = self.services.reconcile
 
@@ -139,9 +202,10 @@ class DnsProcess(Process):
         options: DnsOptions,
         *,
         clock: Clock = utc_now,
-        requests: Callable[[], Mapping[str, Requests]] = dict,
+        requests: RequestCounts | None = None,
     ) -> None:
         member: Member[Any] = Member(cluster, open_client, zone.REFLECTED)
         registry = new_registry()
-        super().__init__(Fleet([member]), registry, Propagation(registry, clock), requests)
+        propagation = Propagation(registry, clock, self._shared_since)
+        super().__init__(Fleet([member]), registry, propagation, requests or RequestCounts())
         self.serve_dns(member, options)

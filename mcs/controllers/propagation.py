@@ -11,13 +11,23 @@ from mcs.model.names import CHANGE_TIME_ANNOTATION, ClusterId
 from mcs.model.slices import EndpointSlice
 from mcs.web.metrics import propagation_histogram
 
+SharedSince = Callable[[ClusterId, EndpointSlice], datetime | None]
+"""Since when the service of a mirror in a cluster is shared; None when that cannot be known."""
+
 
 class Propagation:
-    """Observes changes since the process started; older ones say how long it was away, not how fast it is."""
+    """Observes changes that could have been carried on when they happened.
 
-    def __init__(self, registry: CollectorRegistry, clock: Callable[[], datetime]) -> None:
+    A change from before the process started says how long it was away, one from before its service was exported how
+    late that was asked for; neither says how fast changes travel.
+    """
+
+    def __init__(
+        self, registry: CollectorRegistry, clock: Callable[[], datetime], shared_since: SharedSince
+    ) -> None:
         self._clock = clock
-        self._since = clock()
+        self._started = clock()
+        self._shared_since = shared_since
         self._seconds = propagation_histogram(registry)
 
     def applied(self, action: Apply, before: KubernetesObject | None, after: KubernetesObject) -> None:
@@ -33,12 +43,14 @@ class Propagation:
             self._observe("answerable", cluster, before, after)
 
     def _observe(
-        self, stage: str, cluster: ClusterId, before: KubernetesObject | None, after: KubernetesObject
+        self, stage: str, cluster: ClusterId, before: KubernetesObject | None, after: EndpointSlice
     ) -> None:
         text = after.metadata.annotations.get(CHANGE_TIME_ANNOTATION, "")
         if before is not None and before.metadata.annotations.get(CHANGE_TIME_ANNOTATION) == text:
             return
         changed = parse_timestamp(text)
-        if changed is not None and changed >= self._since:
-            seconds = (self._clock() - changed).total_seconds()
-            self._seconds.labels(stage, cluster).observe(max(seconds, 0.0))
+        if changed is None or changed < self._started:
+            return
+        shared = self._shared_since(cluster, after)
+        if shared is None or changed >= shared:
+            self._seconds.observe(max((self._clock() - changed).total_seconds(), 0.0), stage, cluster)

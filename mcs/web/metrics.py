@@ -4,18 +4,23 @@ Names and label sets are an interface: a test holds them. No label holds an addr
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from prometheus_client import CollectorRegistry, Histogram
+from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from mcs import __version__
+from mcs.model.multicluster import CONFLICT, READY, VALID, ServiceExport
+from mcs.model.resources import SERVICE_EXPORTS
+from mcs.runtime.cache import Cache
 from mcs.runtime.fleet import Fleet, Reachability
 from mcs.runtime.reflector import WatchState
+from mcs.web.durations import Durations
+from mcs_dns.zone import Zone
 
-Requests = Mapping[tuple[str, str, int], int]
-"""How many requests were made, by (verb, resource, code); code 0 is "no answer"."""
 DnsQueries = Mapping[tuple[str, str, str], int]
 """How many queries were answered, by (query type, rcode, transport)."""
 
@@ -23,37 +28,46 @@ PROPAGATION_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 
 
 
 def new_registry() -> CollectorRegistry:
-    """An empty registry that refuses nothing and shares nothing with the process-wide one."""
-    return CollectorRegistry(auto_describe=False)
+    """A registry that shares nothing with the process-wide one: build information, CPU, memory and descriptors."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_BuildCollector())
+    ProcessCollector(registry=registry)
+    return registry
 
 
-def propagation_histogram(registry: CollectorRegistry) -> Histogram:
+def propagation_histogram(registry: CollectorRegistry) -> Durations:
     """Seconds from the change of a source EndpointSlice until a stage is reached in a cluster.
 
-    Stage "mirrored": the mirror is applied there; "answerable": the DNS server there answers by it.
+    Labels: stage, "mirrored" (the mirror is applied there) or "answerable" (the DNS server there answers by it), and
+    that cluster. Kubernetes may give the moment of the change in whole seconds.
     """
-    return Histogram(
+    histogram = Durations(
         "mcs_propagation_seconds",
         "Time from a change of a source EndpointSlice until it is mirrored or answerable in a cluster.",
         ("stage", "cluster"),
-        buckets=PROPAGATION_BUCKETS,
-        registry=registry,
+        PROPAGATION_BUCKETS,
     )
+    registry.register(histogram)
+    return histogram
+
+
+class _BuildCollector(Collector):
+    def collect(self) -> Iterable[Metric]:
+        build = GaugeMetricFamily("mcs_build_info", "Always 1; the version runs here.", labels=("version",))
+        build.add_metric((__version__,), 1)
+        yield build
 
 
 class FleetCollector(Collector):
-    """Queues, watches, caches and requests of every member."""
+    """Reachability, caches and watches of every member."""
 
-    def __init__(self, fleet: Fleet[Any], requests: Callable[[], Mapping[str, Requests]]) -> None:
+    def __init__(self, fleet: Fleet[Any]) -> None:
         self._fleet = fleet
-        self._requests = requests
 
     def collect(self) -> Iterable[Metric]:
         """Fresh values of all families."""
         yield from self._clusters()
-        yield from self._queues()
         yield from self._watches()
-        yield from self._api_requests()
 
     def _clusters(self) -> Iterable[Metric]:
         reachable = GaugeMetricFamily(
@@ -62,46 +76,30 @@ class FleetCollector(Collector):
             labels=("cluster", "state"),
         )
         objects = GaugeMetricFamily(
-            "mcs_cached_objects", "Objects in the cache.", labels=("cluster", "resource")
+            "mcs_cached_objects", "Objects known of a member cluster.", labels=("cluster", "resource")
         )
         for cluster, member in self._fleet.members.items():
             for state in Reachability:
                 reachable.add_metric((cluster, state), float(member.reachability is state))
             for resource, cache in member.caches.items():
                 objects.add_metric((cluster, resource), len(cache))
-        yield reachable
-        yield objects
-
-    def _queues(self) -> Iterable[Metric]:
-        depth = GaugeMetricFamily(
-            "mcs_work_queue_depth", "Keys waiting to be worked on.", labels=("cluster",)
-        )
-        oldest = GaugeMetricFamily(
-            "mcs_work_queue_oldest_seconds", "How long the first key in line has waited.", labels=("cluster",)
-        )
-        retries = CounterMetricFamily("mcs_work_retries", "Pieces of work tried again.", labels=("cluster",))
-        done = CounterMetricFamily(
-            "mcs_work", "Pieces of work by how they ended.", labels=("cluster", "result")
-        )
-        for cluster, member in self._fleet.members.items():
-            depth.add_metric((cluster,), len(member.queue))
-            oldest.add_metric((cluster,), member.queue.oldest_age())
-            retries.add_metric((cluster,), member.queue.retried)
-            for result, count in vars(member.counts).items():
-                done.add_metric((cluster, result), count)
-        yield from (depth, oldest, retries, done)
+        yield from (reachable, objects)
 
     def _watches(self) -> Iterable[Metric]:
         labels = ("cluster", "resource")
         state = GaugeMetricFamily(
             "mcs_watch_state", "1 for the state a watch is in, else 0.", labels=(*labels, "state")
         )
-        age = GaugeMetricFamily(
+        silence = GaugeMetricFamily(
             "mcs_watch_silence_seconds", "Time since the API server last sent anything.", labels=labels
         )
         lists = CounterMetricFamily("mcs_watch_lists", "Complete lists taken in.", labels=labels)
         events = CounterMetricFamily("mcs_watch_events", "Watch events taken in.", labels=labels)
-        malformed = CounterMetricFamily("mcs_malformed_objects", "Objects that were skipped.", labels=labels)
+        malformed = CounterMetricFamily(
+            "mcs_malformed_objects",
+            "Objects received that could not be decoded and were skipped.",
+            labels=labels,
+        )
         now = asyncio.get_running_loop().time()
         for cluster, member in self._fleet.members.items():
             for reflector in member.reflectors:
@@ -109,30 +107,81 @@ class FleetCollector(Collector):
                 for each in WatchState:
                     state.add_metric((*at, each), float(status.state is each))
                 if status.heard is not None:
-                    age.add_metric(at, now - status.heard)
+                    silence.add_metric(at, now - status.heard)
                 lists.add_metric(at, status.lists)
                 events.add_metric(at, status.events)
                 malformed.add_metric(at, status.malformed)
-        yield from (state, age, lists, events, malformed)
+        yield from (state, silence, lists, events, malformed)
 
-    def _api_requests(self) -> Iterable[Metric]:
-        family = CounterMetricFamily(
-            "mcs_api_requests",
-            "Requests to API servers; code 0 means that no answer came.",
-            labels=("cluster", "verb", "resource", "code"),
+
+class WorkCollector(Collector):
+    """The work queue of every member, and how its work ended."""
+
+    def __init__(self, fleet: Fleet[Any]) -> None:
+        self._fleet = fleet
+
+    def collect(self) -> Iterable[Metric]:
+        """Fresh values of all families."""
+        labels = ("cluster",)
+        depth = GaugeMetricFamily(
+            "mcs_work_queue_depth", "Pieces of work that wait, those backing off not counted.", labels=labels
         )
-        for cluster, requests in self._requests().items():
-            for (verb, resource, code), count in sorted(requests.items()):
-                family.add_metric((cluster, verb, resource, str(code)), count)
-        yield family
+        oldest = GaugeMetricFamily(
+            "mcs_work_queue_oldest_seconds",
+            "How long the first piece of work in line has waited.",
+            labels=labels,
+        )
+        retries = CounterMetricFamily("mcs_work_retries", "Pieces of work to be tried again.", labels=labels)
+        ended = CounterMetricFamily(
+            "mcs_work",
+            "Pieces of work by how they ended: succeeded, failed (tried again), refused (not tried again until an "
+            "object changes), bug (tried again).",
+            labels=("cluster", "result"),
+        )
+        for cluster, member in self._fleet.members.items():
+            depth.add_metric((cluster,), len(member.queue))
+            oldest.add_metric((cluster,), member.queue.oldest_age())
+            retries.add_metric((cluster,), member.queue.retried)
+            counts = member.counts
+            ended.add_metric((cluster, "succeeded"), counts.succeeded)
+            ended.add_metric((cluster, "failed"), counts.failed)
+            ended.add_metric((cluster, "refused"), counts.terminal)
+            ended.add_metric((cluster, "bug"), counts.bugs)
+        yield from (depth, oldest, retries, ended)
+
+
+class ExportsCollector(Collector):
+    """The exports of every member by what their conditions say."""
+
+    def __init__(self, fleet: Fleet[Any]) -> None:
+        self._fleet = fleet
+
+    def collect(self) -> Iterable[Metric]:
+        """Fresh values of the one family; an export without a condition counts as Unknown."""
+        conditions = GaugeMetricFamily(
+            "mcs_service_export_conditions",
+            "ServiceExports by the status of a condition; over the statuses they sum up to all exports.",
+            labels=("cluster", "condition", "status"),
+        )
+        for cluster, member in self._fleet.members.items():
+            exports: Cache[ServiceExport] = member.caches[SERVICE_EXPORTS.plural]
+            counts = Counter(
+                (condition.type, condition.status) for each in exports for condition in each.status.conditions
+            )
+            for condition in (VALID, READY, CONFLICT):
+                true, false = counts[condition, "True"], counts[condition, "False"]
+                conditions.add_metric((cluster, condition, "True"), true)
+                conditions.add_metric((cluster, condition, "False"), false)
+                conditions.add_metric((cluster, condition, "Unknown"), len(exports) - true - false)
+        yield conditions
 
 
 class DnsCollector(Collector):
     """Queries that the DNS server answered, and what it answers from."""
 
-    def __init__(self, queries: Callable[[], DnsQueries], is_synced: Callable[[], bool]) -> None:
+    def __init__(self, queries: Callable[[], DnsQueries], zone: Callable[[], Zone]) -> None:
         self._queries = queries
-        self._is_synced = is_synced
+        self._zone = zone
 
     def collect(self) -> Iterable[Metric]:
         """Fresh values of all families."""
@@ -141,9 +190,11 @@ class DnsCollector(Collector):
         )
         for (query_type, rcode, transport), count in sorted(self._queries().items()):
             queries.add_metric((query_type, rcode, transport), count)
+        zone = self._zone()
         yield queries
         yield GaugeMetricFamily(
             "mcs_dns_zone_synced",
             "1 once the zone is complete; before, every answer is SERVFAIL.",
-            self._is_synced(),
+            zone.synced,
         )
+        yield GaugeMetricFamily("mcs_dns_zone_services", "Services in the zone.", len(zone.services))

@@ -3,16 +3,21 @@
 from collections.abc import Callable
 from types import TracebackType
 
+import structlog
 from aiohttp import web
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
+log = structlog.get_logger(__name__)
 Readiness = Callable[[], list[str]]
 """What is still missing, one line each; an empty list means ready."""
 
 
 class WebServer:
-    """Serves on `host` and `port` (0 lets the system choose); `url` holds once it is entered."""
+    """Serves on `host` and `port` (0 lets the system choose); `url` holds once it is entered.
+
+    Answers come from memory, so that no cluster can delay them. Entering raises OSError when the address is not free.
+    """
 
     def __init__(self, host: str, port: int, registry: CollectorRegistry, missing: Readiness) -> None:
         self._host = host
@@ -33,7 +38,12 @@ class WebServer:
 
     async def __aenter__(self) -> "WebServer":
         await self._runner.setup()
-        await web.TCPSite(self._runner, self._host, self._port).start()
+        try:
+            await web.TCPSite(self._runner, self._host, self._port).start()
+        except BaseException:
+            await self._runner.cleanup()
+            raise
+        log.info("serving metrics and probes", url=self.url)
         return self
 
     async def __aexit__(
@@ -47,6 +57,7 @@ class WebServer:
         )
 
     async def _healthz(self, _: web.Request) -> web.Response:
+        # A loop that hangs gives no answer, which is what a liveness probe takes for "no".
         return web.Response(text="ok\n")
 
     async def _readyz(self, _: web.Request) -> web.Response:

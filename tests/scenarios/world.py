@@ -21,13 +21,14 @@ import dns.rcode
 import dns.rdatatype
 import yaml
 
-from mcs.cli.processes import RequestCounts, client_opener
+from mcs.cli.processes import client_opener
 from mcs.controllers.processes import ControllerProcess, DnsOptions, DnsProcess, Listen, Process
 from mcs.model.meta import KubernetesObject
 from mcs.model.names import ClusterId
 from mcs.model.resources import Resource
 from mcs.sandbox.addresses import Network
 from mcs.sandbox.server import ApiServer, kubeconfig
+from mcs.web.requests import RequestCounts
 from tests.scenarios.api import Api
 
 CUSTOM_RESOURCE_DEFINITIONS = Resource(
