@@ -45,7 +45,7 @@ class _Placeholders:
         return re.search(rf"(?<![\w.:]){re.escape(found)}(?![\w.]|:\w)", self.literals) is not None
 
     def uid(self, found: str) -> str:
-        if found in self.literals:
+        if self.is_literal(found):
             return found
         taken = sum(1 for value in self.strings.values() if value.startswith("uid#"))
         return self.strings.setdefault(found, f"uid#{taken + 1}")
@@ -63,10 +63,10 @@ class _Placeholders:
             self.strings[name] = f"{prefix}<generated#{taken + 1}>"
 
     def text(self, value: str) -> str:
-        if value in self.literals:
+        if self.is_literal(value):
             return value
         value = _UID.sub(lambda found: self.uid(found[0]), value)
-        value = _TIME.sub(lambda found: found[0] if found[0] in self.literals else "<time>", value)
+        value = _TIME.sub(lambda found: found[0] if self.is_literal(found[0]) else "<time>", value)
         value = _VERSION_IN_TEXT.sub(lambda found: f"{found[1]}<version>", value)
         value = _STORAGE_KEY.sub(lambda found: f"{found[1]}<key>", value)
         for found, placeholder in self.strings.items():
