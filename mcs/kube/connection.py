@@ -72,6 +72,7 @@ class Connection:
         self._tls: tuple[object, ...] = ()
         self._transport: Transport | None = None
         self._retired: list[Transport] = []
+        self._is_closed = False
 
     async def __aenter__(self) -> "Connection":
         return self
@@ -81,6 +82,7 @@ class Connection:
 
     async def close(self) -> None:
         """Close every connection, also under requests that still wait, and delete the private files."""
+        self._is_closed = True
         transports = [*self._retired, *([self._transport] if self._transport else [])]
         self._transport, self._retired = None, []
         for transport in transports:
@@ -138,8 +140,8 @@ class Connection:
 
     async def _send(self, question: _Question) -> tuple[Transport, aiohttp.ClientResponse]:
         transport = self._transport
-        if transport is None:
-            raise Unreachable(f"{self.name}: the connection is closed")
+        if self._is_closed or transport is None:
+            raise self._closed()
         url = URL(f"{self._configuration.host}{quote(question.path)}", encoded=True)
         headers = {"Accept": "application/json", "User-Agent": "mcs-controller"}
         if self._authorization:
@@ -196,7 +198,12 @@ class Connection:
             self._generation += 1
             return self._generation
 
+    def _closed(self) -> Unreachable:
+        return Unreachable(f"{self.name}: the connection is closed")
+
     async def _use_certificates(self) -> None:
+        if self._is_closed:
+            raise self._closed()
         tls = _certificates(self._configuration)
         if self._transport is not None and tls == self._tls:
             return

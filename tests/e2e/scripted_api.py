@@ -54,6 +54,19 @@ async def client_of(file: Path, on_request: RequestHook | None = None) -> AsyncI
         await client.close()
 
 
+@asynccontextmanager
+async def client_to(
+    folder: Path,
+    handler: Handler,
+    user: dict[str, Any] | None = None,
+    cluster: dict[str, Any] | None = None,
+    tls: ssl.SSLContext | None = None,
+) -> AsyncIterator[Client]:
+    """A client whose server answers as `handler` does; its kubeconfig lies in `folder`."""
+    async with served(handler, tls) as url, client_of(kubeconfig(folder, url, user, cluster)) as client:
+        yield client
+
+
 def status(code: int, reason: str = "", *causes: str) -> web.Response:
     """A metav1.Status as an error answer."""
     details = {"causes": [{"reason": cause} for cause in causes]}
