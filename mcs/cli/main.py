@@ -108,6 +108,19 @@ def status(cluster: Clusters, kubeconfig: Kubeconfig = None) -> None:
 
 
 @app.command()
+def sandbox(
+    check: Annotated[
+        bool, typer.Option("--check", help="Verify every answer, print the timings, and exit.")
+    ] = False,
+    log_level: LogLevel = "warning",
+) -> None:
+    """Run three clusters, the controller and their DNS servers on this machine, with a sample."""
+    from mcs.cli.sandbox import run_sandbox
+
+    run_sandbox(check=check, log_level=log_level)
+
+
+@app.command()
 def version() -> None:
     """Print the version."""
     typer.echo(__version__)
