@@ -9,7 +9,13 @@ import base64
 import copy
 from collections.abc import Callable, Mapping
 
-from mcs.sandbox.apply.defaults_pod import fill_claim, fill_pod_spec, filled, limits_requested
+from mcs.sandbox.apply.defaults_pod import (
+    fill_claim,
+    fill_host_ports,
+    fill_pod_spec,
+    filled,
+    limits_requested,
+)
 from mcs.sandbox.apply.schemas import Object, schema_of
 from mcs.sandbox.apply.stored import stored_form
 
@@ -88,6 +94,7 @@ def _fill_pod(pod: Object) -> None:
     spec = pod["spec"]
     limits_requested(spec)
     filled(spec, enableServiceLinks=True)
+    fill_host_ports(spec)
     fill_pod_spec(spec)
 
 

@@ -31,9 +31,9 @@ def fill_pod_spec(spec: Object) -> None:
     if account := spec.get("serviceAccountName") or spec.get("serviceAccount"):
         spec["serviceAccountName"] = spec["serviceAccount"] = account
     for container in [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]:
-        _fill_container(container, host_network=bool(spec.get("hostNetwork")))
+        _fill_container(container)
     for container in spec.get("ephemeralContainers") or ():
-        _fill_container(container, host_network=False)
+        _fill_container(container)
     for volume in spec.get("volumes") or ():
         _fill_volume(volume)
 
@@ -51,7 +51,16 @@ def limits_requested(spec: Object) -> None:
             resources["requests"] = {**limits, **resources.get("requests", {})}
 
 
-def _fill_container(container: Object, *, host_network: bool) -> None:
+def fill_host_ports(spec: Object) -> None:
+    """Gives the ports of a Pod in the network of its node their own numbers there; templates do without."""
+    if not spec.get("hostNetwork"):
+        return
+    for container in [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]:
+        for port in container.get("ports", ()):
+            filled(port, hostPort=port["containerPort"])
+
+
+def _fill_container(container: Object) -> None:
     filled(
         container,
         imagePullPolicy=_pull_policy(container.get("image", "")),
@@ -60,8 +69,6 @@ def _fill_container(container: Object, *, host_network: bool) -> None:
     )
     for port in container.get("ports", ()):
         filled(port, protocol="TCP")
-        if host_network:
-            filled(port, hostPort=port["containerPort"])
     for variable in container.get("env", ()):
         if reference := variable.get("valueFrom", {}).get("fieldRef"):
             filled(reference, apiVersion="v1")

@@ -233,6 +233,8 @@ def _compare(
     elif schema.kind == "list":
         _compare_items(old, new, schema, path, found)
     else:
+        if all(side is not ABSENT and side is not None for side in (old, new)) and type(old) is not type(new):
+            modified.add(path)
         before, after = (side if isinstance(side, dict) else {} for side in (old, new))
         for name in {**before, **after}:
             child = schema.child(name) or ANY

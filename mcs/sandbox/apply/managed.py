@@ -28,7 +28,7 @@ from mcs.sandbox.apply.fields import (
 from mcs.sandbox.apply.last_applied import fields_last_applied, with_last_applied
 from mcs.sandbox.apply.merge import PatchError
 from mcs.sandbox.apply.schemas import FieldPath, Object, Schema
-from mcs.sandbox.apply.stored import zero_object
+from mcs.sandbox.apply.stored import with_stored_metadata, zero_object
 from mcs.sandbox.apply.type_errors import type_errors
 from mcs.sandbox.apply.typed_merge import merged, without_fields
 
@@ -135,7 +135,7 @@ def apply_patch(
         managers[applier] = replace(managers[applier], time=_timestamp(now))
     if manager == KUBECTL:
         result = with_last_applied(result, config)
-    return _with_managers(_with_metadata_decoded(result), managers)
+    return _with_managers(with_stored_metadata(result, schema), managers)
 
 
 def record_update(
@@ -154,7 +154,7 @@ def record_update(
     """
     before = _body(old) if old is not None else zero_object(new, schema)
     sent = None if subresource else (new.get("metadata") or {}).get("managedFields")
-    body = _body(new)
+    body = with_stored_metadata(_body(new), schema)
     resets = sent == [{}] or (sent == [] and bool(schema.name))
     held = None if old is None else (old.get("metadata") or {}).get("managedFields")
     managers = {} if resets else _decoded(sent) or _decoded(held)
@@ -317,11 +317,6 @@ def _entries(obj: Object) -> list[Object]:
 
 def _body(obj: Object) -> Object:
     metadata = {name: value for name, value in (obj.get("metadata") or {}).items() if name != "managedFields"}
-    return {**obj, "metadata": metadata}
-
-
-def _with_metadata_decoded(obj: Object) -> Object:
-    metadata = {name: value for name, value in obj["metadata"].items() if value is not None}
     return {**obj, "metadata": metadata}
 
 

@@ -46,6 +46,14 @@ def zero_object(obj: Object, schema: Schema) -> Object:
     return {**identity, "metadata": {}, **stored_form({}, schema)} if schema.name else identity
 
 
+def with_stored_metadata(obj: Object, schema: Schema) -> Object:
+    """The object with its metadata as stored, which holds for custom objects, too."""
+    metadata = schema.child("metadata")
+    if metadata is None or not metadata.name:
+        return obj
+    return {**obj, "metadata": stored_form(obj.get("metadata") or {}, metadata)}
+
+
 def canonical_quantity(value: Any) -> Any:
     """A quantity in its canonical spelling (`0.5` is `500m`, `1024Mi` is `1Gi`); other values as they are."""
     text = str(value)

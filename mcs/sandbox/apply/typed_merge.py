@@ -42,12 +42,18 @@ def _merge(live: Any, config: Any, schema: Schema) -> Any:
         return live if config is ABSENT else config
     if schema.kind == "list":
         return _merge_items(live, config, schema)
+    if isinstance(config, dict) is not isinstance(live, dict) and not _is_nothing(config):
+        return config
     before, after = (side if isinstance(side, dict) else {} for side in (live, config))
     children = (
         (name, _merge(before.get(name, ABSENT), after.get(name, ABSENT), schema.child(name) or ANY))
         for name in {**before, **after}
     )
     return {name: value for name, value in children if value is not ABSENT}
+
+
+def _is_nothing(value: Any) -> bool:
+    return value is ABSENT or value is None
 
 
 def _merge_items(live: Any, config: Any, schema: Schema) -> Any:

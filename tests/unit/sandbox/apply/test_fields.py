@@ -16,7 +16,7 @@ from mcs.sandbox.apply.fields import (
     path_text,
     with_named_parents,
 )
-from mcs.sandbox.apply.schemas import Schema, schema_of
+from mcs.sandbox.apply.schemas import ANY, Schema, schema_of
 
 
 def service() -> Schema:
@@ -133,6 +133,11 @@ def test_comparing_names_each_difference(old: Any, new: Any, added: str, modifie
     found = compare(old, new, service())
     texts = [" ".join(map(path_text, ordered(part))) for part in (found.added, found.modified, found.removed)]
     assert texts == [added, modified, removed]
+
+
+def test_a_value_of_another_kind_where_any_is_allowed_is_a_change() -> None:
+    found = compare({"a": {"x": 1}}, {"a": "text"}, ANY)
+    assert (found.modified, found.removed) == ({("f:a",)}, {("f:a", "f:x")})
 
 
 def test_what_is_below_an_excluded_path_is_excluded() -> None:

@@ -125,6 +125,27 @@ def test_a_namespace_gets_its_label_and_phase_but_no_finalizer_which_only_a_crea
     assert (stored["spec"], stored["status"]) == ({}, {"phase": "Active"})
 
 
+def test_only_pods_not_templates_get_host_ports() -> None:
+    spec = {
+        "hostNetwork": True,
+        "containers": [{"name": "c", "image": "i", "ports": [{"containerPort": 80}]}],
+    }
+    pod = with_defaults("", "Pod", {"apiVersion": "v1", "kind": "Pod", "metadata": {}, "spec": spec})
+    template = {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {},
+        "spec": {"template": {"spec": spec}},
+    }
+    replica_set = with_defaults("apps", "ReplicaSet", template)
+    held = [pod["spec"], replica_set["spec"]["template"]["spec"]]
+    ports = [each["containers"][0]["ports"] for each in held]
+    assert ports == [
+        [{"containerPort": 80, "protocol": "TCP", "hostPort": 80}],
+        [{"containerPort": 80, "protocol": "TCP"}],
+    ]
+
+
 def test_custom_objects_are_left_as_they_are() -> None:
     widget = {"apiVersion": "ex.io/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"a": None}}
     assert with_defaults("ex.io", "Widget", widget) is widget
