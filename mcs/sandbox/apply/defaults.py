@@ -6,7 +6,6 @@ not from here. (Kubernetes API reference, the defaults named in the description 
 """
 
 import base64
-import copy
 from collections.abc import Callable, Mapping
 
 from mcs.sandbox.apply.defaults_pod import (
@@ -31,7 +30,7 @@ def with_defaults(group: str, kind: str, obj: Object) -> Object:
     schema = schema_of(group, kind)
     if schema is None:
         return obj
-    result = copy.deepcopy(stored_form(obj, schema))
+    result = stored_form(obj, schema)
     fill = _FILLS.get(kind)
     if fill is not None:
         fill(result)
@@ -118,7 +117,7 @@ def _fill_namespace(namespace: Object) -> None:
 def _fill_node(node: Object) -> None:
     status, spec = node["status"], node["spec"]
     if "capacity" in status:
-        filled(status, allocatable=copy.deepcopy(status["capacity"]))
+        filled(status, allocatable=dict(status["capacity"]))
     if "podCIDR" in spec:
         filled(spec, podCIDRs=[spec["podCIDR"]])
 

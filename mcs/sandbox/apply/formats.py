@@ -8,6 +8,7 @@ RFC 1123 section 2.1.)
 import ipaddress
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
@@ -123,6 +124,7 @@ def environment_name_errors(text: str) -> Iterator[str]:
         yield "a valid environment variable name must consist only of printable ASCII characters other than '='"
 
 
+@lru_cache(maxsize=4096)
 def address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     """The address that the text spells; IPv4 numbers may have leading zeros, which Kubernetes still
     accepts.

@@ -31,7 +31,7 @@ _DECIMAL = {
 
 
 def stored_form(obj: Object, schema: Schema) -> Object:
-    """The object as stored; the same object when the schema is not that of a built-in kind."""
+    """The object as stored, a new value down to its leaves; the same object when its kind is not built in."""
     if not schema.name:
         return obj
     form = _form(obj, schema)

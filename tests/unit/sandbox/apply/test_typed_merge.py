@@ -26,7 +26,7 @@ SHAPE = Schema(
     ("live", "config", "expected"),
     [
         pytest.param("abc", "b", "abc", id="an applied item stays where it is"),
-        pytest.param("abc", "ba", "bac", id="applied items come in the order of the configuration"),
+        pytest.param("abc", "ba", "bca", id="applied items come in the order of the configuration"),
         pytest.param("abc", "cxa", "bcxa", id="live items keep their places between them"),
         pytest.param("ab", "xy", "abxy", id="new items follow the live ones"),
         pytest.param("", "xy", "xy", id="nothing was there"),
