@@ -21,6 +21,7 @@ from mcs.controllers.clusters import Work
 from mcs.controllers.propagation import Propagation
 from mcs.controllers.services import ServicesController
 from mcs.controllers.zone import ZoneFeed
+from mcs.kube.errors import ResourceMissing
 from mcs.model.meta import KubernetesObject, parse_timestamp
 from mcs.model.names import ClusterId
 from mcs.model.resources import SERVICE_EXPORTS, SERVICE_IMPORTS
@@ -158,7 +159,12 @@ class Process:
 
 def _shown(member: Member[Any]) -> str:
     """One line on a member that has not been seen whole: what it waits for, or why it cannot be reached."""
+    lacking = [
+        each.resource.plural for each in member.reflectors if isinstance(each.status.error, ResourceMissing)
+    ]
     match member.reachability:
+        case Reachability.UNREACHABLE if lacking:
+            what = f"does not serve {', '.join(lacking)}; apply the files of crds/"
         case Reachability.UNREACHABLE:
             what = f"unreachable: {' '.join(member.reason.split())}"
         case Reachability.SYNCING:

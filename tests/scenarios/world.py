@@ -12,7 +12,6 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_network
 from pathlib import Path
-from typing import Any
 
 import dns.asyncquery
 import dns.flags
@@ -66,8 +65,11 @@ class World:
     async def start_controller(self, members: Sequence[str]) -> None:
         """Start a controller for these members."""
         self.controller = ControllerProcess(
-            {ClusterId(name): self._opener(name) for name in members}, clock=virtual_now, requests=self.counts
+            {ClusterId(name): client_opener(name, [self._config], name, self.counts) for name in members},
+            clock=virtual_now,
+            requests=self.counts,
         )
+        self.controller.serve_metrics(LOOPBACK)
         await self._start("controller", self.controller)
 
     async def stop_controller(self) -> None:
@@ -77,9 +79,15 @@ class World:
 
     async def start_dns(self, name: str) -> None:
         """Start the DNS server of one cluster."""
+        counts = RequestCounts()
         self.dns[name] = DnsProcess(
-            ClusterId(name), self._opener(name), DnsOptions(listen=LOOPBACK), clock=virtual_now
+            ClusterId(name),
+            client_opener(name, [self._config], name, counts),
+            DnsOptions(listen=LOOPBACK),
+            clock=virtual_now,
+            requests=counts,
         )
+        self.dns[name].serve_metrics(LOOPBACK)
         await self._start(f"dns {name}", self.dns[name])
 
     async def stop_all(self) -> None:
@@ -104,9 +112,6 @@ class World:
             name: sum(count for (_, resource), count in server.writes().items() if resource != "leases")
             for name, server in self.servers.items()
         }
-
-    def _opener(self, name: str) -> Any:
-        return client_opener(name, [self._config], name, self.counts)
 
     async def _start(self, name: str, process: Process) -> None:
         self._tasks[name] = asyncio.create_task(process.run(), name=name)
