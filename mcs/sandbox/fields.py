@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 
 from mcs.sandbox import openapi_schema
@@ -40,6 +41,7 @@ def openapi_of(resource: ResourceType, version: str) -> openapi_schema.Schema:
     return resource.schemas.get(version) or {}
 
 
+@lru_cache(maxsize=256)
 def schema_for(resource: ResourceType, version: str) -> schemas.Schema | None:
     """The shape of a kind for merging and field ownership."""
     if not resource.custom:
@@ -80,6 +82,17 @@ def decoded(
         obj = _without(obj, unknown)
     tell_unknown(unknown, doubled, how, warn, refuse)
     return obj if resource.custom else defaults.with_defaults(resource.group, resource.kind, obj)
+
+
+def seen_through(resource: ResourceType, version: str, obj: Object) -> Object:
+    """A stored object in one served version (conversion strategy None).
+
+    Custom objects show only what the schema of that version knows, with its defaults.
+    """
+    if resource.custom:
+        openapi = openapi_of(resource, version)
+        obj = openapi_schema.with_schema_defaults(openapi_schema.pruned(obj, openapi)[0], openapi)
+    return {**obj, "apiVersion": resource.api_version_of(version)}
 
 
 def tell_unknown(

@@ -152,7 +152,7 @@ class Store:
 
 
 def _ordered(objects: dict[Key, Object], namespace: str | None) -> Objects:
-    return [objects[key] for key in sorted(objects) if namespace is None or key[0] == namespace]
+    return [objects[key] for key in sorted(key for key in objects if namespace in (None, key[0]))]
 
 
 def _until(newest_first: Iterator[Change], revision: int) -> Iterator[Change]:
