@@ -1,17 +1,17 @@
 """How fast a watch event becomes a typed value: msgspec structs next to plain JSON and to the client library's models.
 
-Measured in one run on one core, best of several rounds; run as `python -m tests.bench.decode`.
+Measured in one run on one core, best of several rounds.
 """
 
 import json
 import time
 from collections.abc import Callable
-from typing import Any
 
 import msgspec
 
 from mcs.kube.decode import Stored, decode_line
 from mcs.model.slices import EndpointSlice
+from tests.bench.figures import Figure, ratio_figure
 
 ROUNDS = 5
 SECONDS_PER_ROUND = 0.2
@@ -94,7 +94,7 @@ def library_models(line: bytes) -> Callable[[], object]:
     return decode
 
 
-def measure() -> list[dict[str, Any]]:
+async def measure() -> list[Figure]:
     """Rates in events per second; each ratio is that of our decoding to the baseline."""
     line = event()
     decoded = decode_line(EndpointSlice, line)
@@ -109,17 +109,8 @@ def measure() -> list[dict[str, Any]]:
         "msgspec without the envelope": rate(lambda: whole.decode(object_only)),
     }
     return [
-        {
-            "name": f"decode a {len(line)} byte EndpointSlice event, against {name}",
-            "value": round(ours),
-            "unit": "events/s",
-            "baseline": round(baseline),
-            "ratio": round(ours / baseline, 2),
-        }
+        ratio_figure(
+            f"decode a {len(line)} byte EndpointSlice event, against {name}", ours, "events/s", baseline
+        )
         for name, baseline in baselines.items()
     ]
-
-
-if __name__ == "__main__":
-    for row in measure():
-        print(f"{row['name']}: {row['value']} {row['unit']}, against {row['baseline']}: {row['ratio']} times")

@@ -1,8 +1,8 @@
 """How long a change takes to arrive, next to a bare apply-to-watch round trip on the same real API servers.
 
 Two kube-apiservers on one etcd, `mcs controller` and `mcs dns` as processes of their own. The measuring client writes
-in east and watches west, over connections that are open already, as the controller's are. Samples of the bare round trip
-and of the measured path alternate, so that both see the same machine.
+in east and watches west, over connections that are open already, as the controller's are. Samples of the bare round
+trip and of the measured path alternate, so that both see the same machine.
 """
 
 from __future__ import annotations
@@ -168,16 +168,16 @@ class Bench:
         return await answered - began
 
 
-async def measure() -> list[Figure]:
+async def measure(samples_of_each: int = SAMPLES, exports: int = EXPORT_SAMPLES) -> list[Figure]:
     """Ratios of p50 and p99 of the three paths to those of the bare round trip."""
     async with _running_bench() as bench:
         samples: dict[str, list[float]] = {"bare": [], "mirrored": [], "answered": [], "exported": []}
-        for number in range(1, SAMPLES + 1):
+        for number in range(1, samples_of_each + 1):
             for path in ("bare", "mirrored"):
                 samples[path].append(await getattr(bench, path)(number))
-        for number in range(SAMPLES + 1, 2 * SAMPLES + 1):
+        for number in range(samples_of_each + 1, 2 * samples_of_each + 1):
             samples["answered"].append(await bench.answered(number))
-        for number in range(EXPORT_SAMPLES):
+        for number in range(exports):
             samples["exported"].append(await bench.exported(number))
     titles = {
         "mirrored": "endpoint change to mirrored slice",

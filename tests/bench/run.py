@@ -24,10 +24,9 @@ MEASUREMENTS: dict[str, Callable[[], Awaitable[Sequence[Figure]]]] = {
 
 def main(names: Sequence[str]) -> None:
     """Run the named measurements, or all."""
-    BUILD.mkdir(parents=True, exist_ok=True)
     for name in names or MEASUREMENTS:
         figures = asyncio.run(_awaited(MEASUREMENTS[name]))
-        (BUILD / f"{name}.json").write_text(json.dumps(figures, indent=2) + "\n")
+        write(name, figures)
         print(f"\n{name}")
         print(f"  {'':56} {'value':>12} {'baseline':>12} {'ratio':>8}")
         for figure in figures:
@@ -35,6 +34,14 @@ def main(names: Sequence[str]) -> None:
                 f"  {figure['name']:56} {figure['value']:>12,.3f} {figure['baseline']:>12,.3f} "
                 f"{figure['ratio']:>8.3f}  {figure['unit']}"
             )
+
+
+def write(name: str, figures: Sequence[Figure]) -> Path:
+    """Put the figures of one measurement where other programs find them; returns the file."""
+    BUILD.mkdir(parents=True, exist_ok=True)
+    file = BUILD / f"{name}.json"
+    file.write_text(json.dumps(figures, indent=2) + "\n")
+    return file
 
 
 async def _awaited(measure: Callable[[], Awaitable[Sequence[Figure]]]) -> Sequence[Figure]:
