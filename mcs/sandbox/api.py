@@ -15,7 +15,7 @@ from mcs.sandbox import strategies
 from mcs.sandbox.apply import managed
 from mcs.sandbox.apply.merge import PatchError
 from mcs.sandbox.apply.schemas import ANY
-from mcs.sandbox.deletion import IMMORTAL_NAMESPACES, DeleteOptions, marked_for_deletion
+from mcs.sandbox.deletion import IMMORTAL_NAMESPACES, DeleteOptions, marked_for_deletion, without_grace
 from mcs.sandbox.errors import (
     already_exists,
     apply_conflict,
@@ -37,6 +37,7 @@ from mcs.sandbox.fields import (
     invalid_in,
     no_warning,
     schema_for,
+    seen_through,
 )
 from mcs.sandbox.meta import (
     check_identity,
@@ -177,7 +178,7 @@ class Api:
         """The object after `change` of its present state (in the asked version), in one transaction."""
         old = self.get(resource, namespace, name)
         version = _version(resource, options)
-        new = change({**old, "apiVersion": resource.api_version_of(version)})
+        new = change(seen_through(resource, version, old))
         _check_version(resource, old, new)
         new = check_identity(resource, new, namespace, name)
         how_refused = refuse(new) if refuse else cannot_be_handled(resource, version)
@@ -230,7 +231,7 @@ class Api:
             hook("DELETE", resource, old, None)
         marked = marked_for_deletion(resource, old, options, self.now())
         if marked is None:
-            return Deleted(self._remove(resource, old, options.dry_run), gone=True)
+            return Deleted(without_grace(self._remove(resource, old, options.dry_run)), gone=True)
         if marked is not old and not options.dry_run:
             marked = self._put("UPDATE", resource, marked)
         return Deleted(marked, gone=False)
@@ -261,7 +262,7 @@ class Api:
         version = _version(resource, options)
         schema = schema_for(resource, version) or ANY
         if live is not None:
-            live = {**live, "apiVersion": resource.api_version_of(version)}
+            live = seen_through(resource, version, live)
         try:
             return managed.apply_patch(
                 live,

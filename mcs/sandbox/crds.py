@@ -7,8 +7,9 @@ Source: Kubernetes, "Create a CustomResourceDefinition"; "Versions in CustomReso
 from typing import Any
 
 from mcs.sandbox.api import Api, Operation, WriteOptions
+from mcs.sandbox.definition_rules import invalid_definition
 from mcs.sandbox.deletion import CLEANUP
-from mcs.sandbox.errors import Cause, invalid
+from mcs.sandbox.errors import forbidden, invalid
 from mcs.sandbox.meta import timestamp
 from mcs.sandbox.resources import CRDS, CUSTOM_VERBS, PrinterColumn, ResourceType, version_priority
 from mcs.sandbox.store import Object
@@ -85,11 +86,12 @@ class CustomResources:
     def _admit(
         self, operation: Operation, resource: ResourceType, old: Object | None, new: Object | None
     ) -> Object | None:
+        if resource.custom and operation == "CREATE" and new is not None:
+            self._check_not_terminating(resource, new)
         if resource is not CRDS or new is None:
             return None
-        named = f"{new['spec']['names']['plural']}.{new['spec']['group']}"
-        if new["metadata"].get("name") != named:
-            raise invalid(CRDS, new["metadata"].get("name", ""), [_misnamed(new["metadata"].get("name", ""))])
+        if causes := invalid_definition(new, old):
+            raise invalid(CRDS, new["metadata"].get("name", ""), causes)
         stored = [v["name"] for v in new["spec"]["versions"] if v.get("storage")]
         if operation == "CREATE":
             none = {"kind": "", "plural": ""}
@@ -116,7 +118,8 @@ class CustomResources:
         defined = resource_of(crd)
         self._api.registry.add(defined)
         if "deletionTimestamp" in crd["metadata"]:
-            if CLEANUP in crd["metadata"].get("finalizers", []):
+            if CLEANUP in crd["metadata"].get("finalizers", []) and not _is_terminating(crd):
+                self._api.update_status(CRDS, self._terminating(crd), options=_SERVER)
                 for obj in self._api.list(defined):
                     metadata = obj["metadata"]
                     if "deletionTimestamp" not in metadata:
@@ -126,6 +129,21 @@ class CustomResources:
         if not _is_established(crd):
             status = {**crd["status"], **self._accepted(crd)}
             self._api.update_status(CRDS, {**crd, "status": status}, options=_SERVER)
+
+    def _check_not_terminating(self, resource: ResourceType, new: Object) -> None:
+        crd = self._api.store.get(CRDS, "", f"{resource.plural}.{resource.group}")
+        if crd is not None and "deletionTimestamp" in crd["metadata"]:
+            why = "create not allowed while custom resource definition is terminating"
+            raise forbidden(resource, new["metadata"].get("name", ""), why)
+
+    def _terminating(self, crd: Object) -> Object:
+        condition = {
+            "type": "Terminating", "status": "True", "reason": "InstanceDeletionInProgress",
+            "message": "CustomResource deletion is in progress",
+            "lastTransitionTime": timestamp(self._api.now()),
+        }  # fmt: skip
+        conditions = [*(crd["status"].get("conditions") or ()), condition]
+        return {**crd, "status": {**crd["status"], "conditions": conditions}}
 
     def _accepted(self, crd: Object) -> Object:
         now = timestamp(self._api.now())
@@ -153,11 +171,14 @@ class CustomResources:
             self._api.update(CRDS, changed, options=_SERVER)
 
 
-def _misnamed(name: str) -> Cause:
-    told = f'Invalid value: "{name}": must be spec.names.plural+"."+spec.group'
-    return Cause("FieldValueInvalid", told, "metadata.name")
-
-
 def _is_established(crd: Object) -> bool:
+    return _has_condition(crd, "Established")
+
+
+def _is_terminating(crd: Object) -> bool:
+    return _has_condition(crd, "Terminating")
+
+
+def _has_condition(crd: Object, kind: str) -> bool:
     conditions = (crd.get("status") or {}).get("conditions") or []
-    return any(c["type"] == "Established" and c["status"] == "True" for c in conditions)
+    return any(c["type"] == kind and c["status"] == "True" for c in conditions)

@@ -52,6 +52,13 @@ def marked_for_deletion(
     return {**obj, "metadata": {**metadata, **began}}
 
 
+def without_grace(obj: Object) -> Object:
+    """The last state of an object that went at once, although it had been given time."""
+    if not obj["metadata"].get("deletionGracePeriodSeconds"):
+        return obj
+    return {**obj, "metadata": {**obj["metadata"], "deletionGracePeriodSeconds": 0}}
+
+
 def _with_finalizers(resource: ResourceType, obj: Object, propagation: str) -> Object:
     present = list(obj["metadata"].get("finalizers") or ())
     wanted = list(present)

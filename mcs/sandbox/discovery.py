@@ -134,6 +134,8 @@ def aggregated(registry: Registry, *, core: bool) -> dict[str, Any]:
 
 def _aggregated_entry(resource: ResourceType, version: str) -> dict[str, Any]:
     kind = {"group": "", "version": "", "kind": resource.kind}
+    if resource.custom:
+        kind |= {"group": resource.group, "version": version}
     entry: dict[str, Any] = {
         "resource": resource.plural,
         "responseKind": kind,

@@ -113,7 +113,7 @@ def invalid_in(resource: ResourceType, obj: Object, old: Object | None, subresou
     if not resource.custom:
         return list(validation.invalid_fields(resource.group, resource.kind, obj, old))
     before = old["metadata"] if old is not None else None
-    causes = list(validation_metadata.invalid_metadata(obj["metadata"], before))
+    causes = list(validation_metadata.invalid_metadata(obj["metadata"], before, plain_finalizers=True))
     openapi = openapi_of(resource, resource.version)
     if subresource != "status":
         causes += openapi_schema.invalid_values(obj, openapi)

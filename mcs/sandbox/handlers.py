@@ -24,6 +24,7 @@ from mcs.sandbox.errors import (
     forbidden_path,
     method_not_allowed,
     no_such_resource,
+    not_found,
     unauthorized,
 )
 from mcs.sandbox.listing import chunk, known_version
@@ -59,10 +60,13 @@ class Handlers:
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """The answer to any request; refusals become a Status."""
+        warnings: list[str] = []
         try:
-            return await self._answer(request)
+            return await self._answer(request, warnings)
         except StatusError as error:
-            return _json(error.as_status(), error.code, error.headers)
+            headers = _warnings(warnings)
+            headers.extend(error.headers)
+            return _json(error.as_status(), error.code, headers)
         except web.HTTPRequestEntityTooLarge:
             told = f"Request entity too large: limit is {LONGEST_BODY}"
             return _json(StatusError(413, "RequestEntityTooLarge", told).as_status(), 413)
@@ -74,13 +78,16 @@ class Handlers:
                 StatusError(500, "InternalError", f"Internal error occurred: {error!r}").as_status(), 500
             )
 
-    async def _answer(self, request: web.Request) -> web.StreamResponse:
+    async def _answer(self, request: web.Request, warnings: list[str]) -> web.StreamResponse:
         known = self._is_known(request)
         target = target_of(request.path, self.api.registry)
         if not known and request.path not in PUBLIC:
             raise _anonymous(request, target)
         if target is None:
             return _document(request, self.api.registry)
+        if target.subresource and target.subresource not in target.resource.subresources:
+            warnings += _deprecation(target)
+            raise not_found(target.resource, target.name)
         verb = verb_of(request.method, target, request.query)
         allowed = (*target.resource.verbs, "watch") if not target.subresource else ("get", "update", "patch")
         if verb not in allowed:
@@ -88,9 +95,10 @@ class Handlers:
         named = f"{target.resource.group_resource}/{target.subresource}".rstrip("/")
         if request.query.get("dryRun", "") == "":
             self.requests[verb, named] += 1
+        warnings += _deprecation(target)
         if verb in WRITES:
-            return await self._write(request, target, verb)
-        return await self._read(request, target, verb)
+            return await self._write(request, target, verb, warnings)
+        return await self._read(request, target, verb, warnings)
 
     def _is_known(self, request: web.Request) -> bool:
         header = request.headers.get("Authorization", "")
@@ -101,8 +109,9 @@ class Handlers:
             raise unauthorized()
         return True
 
-    async def _write(self, request: web.Request, target: Target, verb: str) -> web.StreamResponse:
-        warnings: list[str] = list(_deprecation(target))
+    async def _write(
+        self, request: web.Request, target: Target, verb: str, warnings: list[str]
+    ) -> web.StreamResponse:
         asked = writes.Asked(
             target=target,
             query=request.query,
@@ -129,10 +138,12 @@ class Handlers:
         shown = obj if obj["kind"] in ("Status", "Scale") else view.of(obj)
         return _json(shown, code, _warnings(warnings))
 
-    async def _read(self, request: web.Request, target: Target, verb: str) -> web.StreamResponse:
+    async def _read(
+        self, request: web.Request, target: Target, verb: str, warnings: list[str]
+    ) -> web.StreamResponse:
         view = self._view(request, target)
         query = request.query
-        headers = _warnings(_deprecation(target))
+        headers = _warnings(warnings)
         if verb == "get":
             return _json(self._seen(target, view, query), 200, headers)
         wanted = _selected(target, query)

@@ -15,6 +15,7 @@ import yaml
 
 from mcs.sandbox import go_json, tables
 from mcs.sandbox.errors import not_acceptable, unsupported_media_type
+from mcs.sandbox.fields import seen_through
 from mcs.sandbox.resources import ResourceType
 from mcs.sandbox.store import Object
 
@@ -146,10 +147,9 @@ class View:
 
     def in_version(self, obj: Object) -> Object:
         """The object in the version of the request (conversion strategy None)."""
-        api_version = self.resource.api_version_of(self.version)
-        if obj.get("apiVersion") == api_version:
-            return obj
-        return {**obj, "apiVersion": api_version}
+        if self.resource.custom or obj.get("apiVersion") != self.resource.api_version_of(self.version):
+            return seen_through(self.resource, self.version, obj)
+        return obj
 
     def _table(self, objects: list[Object], metadata: Object, *, with_columns: bool = True) -> Object:
         return tables.table(

@@ -7,7 +7,10 @@ Defaulting, Validation. CEL rules are not evaluated. Built-in kinds are the busi
 import json
 import re
 from collections.abc import Iterator
+from datetime import date, datetime
+from ipaddress import IPv4Address, IPv6Address
 from typing import Any
+from uuid import UUID
 
 from mcs.sandbox.errors import Cause
 
@@ -28,6 +31,8 @@ def _pruned(value: Any, schema: Schema, path: str, unknown: list[str], *, at_roo
     if isinstance(value, list):
         items = schema.get("items") or {}
         return [_pruned(item, items, f"{path}[{n}]", unknown) for n, item in enumerate(value)]
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
     if not isinstance(value, dict):
         return value
     known: dict[str, Schema] = schema.get("properties") or {}
@@ -143,15 +148,50 @@ def _invalid_string(value: str, schema: Schema, path: str) -> Iterator[Cause]:
     if "pattern" in schema and not re.search(schema["pattern"], value):
         told = f"{path} in body should match '{schema['pattern']}'"
         yield Cause("FieldValueInvalid", f'Invalid value: "{value}": {told}', path)
+    if not _has_format(value, schema.get("format", "")):
+        told = f'{path} in body must be of type {schema["format"]}: "{value}"'
+        yield Cause("FieldValueTypeInvalid", f'Invalid value: "{value}": {told}', path)
+
+
+def _has_format(value: str, name: str) -> bool:
+    """Whether a text has the named format; unknown formats are not looked at."""
+    try:
+        match name:
+            case "date-time":
+                return re.match(r"\d{4}-\d\d-\d\d[Tt ]", value) is not None and bool(
+                    datetime.fromisoformat(value)
+                )
+            case "date":
+                return bool(date.fromisoformat(value))
+            case "ipv4":
+                return bool(IPv4Address(value))
+            case "ipv6":
+                return bool(IPv6Address(value))
+            case "uuid":
+                return bool(UUID(value))
+            case _:
+                return True
+    except ValueError:
+        return False
 
 
 def _invalid_number(value: float, schema: Schema, path: str) -> Iterator[Cause]:
-    if "minimum" in schema and value < schema["minimum"]:
-        told = f"{path} in body should be greater than or equal to {schema['minimum']}"
-        yield Cause("FieldValueInvalid", f"Invalid value: {value}: {told}", path)
-    if "maximum" in schema and value > schema["maximum"]:
-        told = f"{path} in body should be less than or equal to {schema['maximum']}"
-        yield Cause("FieldValueInvalid", f"Invalid value: {value}: {told}", path)
+    step, least, most = schema.get("multipleOf"), schema.get("minimum"), schema.get("maximum")
+    told: list[str] = []
+    if step is not None and value % step:
+        told.append(f"be a multiple of {step}")
+    if least is not None:
+        if schema.get("exclusiveMinimum") and value <= least:
+            told.append(f"be greater than {least}")
+        elif value < least:
+            told.append(f"be greater than or equal to {least}")
+    if most is not None:
+        if schema.get("exclusiveMaximum") and value >= most:
+            told.append(f"be less than {most}")
+        elif value > most:
+            told.append(f"be less than or equal to {most}")
+    for why in told:
+        yield Cause("FieldValueInvalid", f"Invalid value: {value}: {path} in body should {why}", path)
 
 
 def _invalid_list(value: list[Any], schema: Schema, path: str) -> Iterator[Cause]:

@@ -17,6 +17,7 @@ from mcs.sandbox.json_path import found_values
 from mcs.sandbox.resources import PrinterColumn, ResourceType
 from mcs.sandbox.store import Object
 
+_COLUMN_OF_A_DEFINITION = "Custom resource definition column (in JSONPath format): "
 IncludeObject = Literal["None", "Metadata", "Object"]
 
 _DEFAULT_COLUMNS = (
@@ -61,7 +62,7 @@ def _row(obj: Object, cells: Cells, include: IncludeObject) -> Object:
                 "metadata": obj["metadata"],
             }
         case "None":
-            pass
+            row["object"] = None
     phase = obj.get("status", {}).get("phase") if obj.get("kind") == "Pod" else None
     if phase in ("Succeeded", "Failed"):
         row["conditions"] = [{"type": "Completed", "status": "True", "reason": phase}]
@@ -75,7 +76,7 @@ def _columns_of(resource: ResourceType, version: str) -> tuple[tuple[Column, ...
     columns = tuple(
         Column(
             column.name, column.type, column.format, column.priority,
-            column.description or f"The value at {column.json_path}.",
+            column.description or f"{_COLUMN_OF_A_DEFINITION}{column.json_path}",
         )
         for column in custom
     )  # fmt: skip

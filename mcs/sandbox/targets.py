@@ -30,7 +30,7 @@ class Target:
             return False
         if not self.resource.namespaced and self.namespace is not None:
             return False
-        return not self.subresource or self.subresource in self.resource.subresources
+        return self.resource.custom or not self.subresource or self.subresource in self.resource.subresources
 
 
 def target_of(path: str, registry: Registry) -> Target | None:

@@ -6,7 +6,7 @@ Kubernetes API concepts, "API verbs", "Patches and updates", "Dry-run"; API refe
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mcs.sandbox import go_json, negotiation, strategies
@@ -18,6 +18,7 @@ from mcs.sandbox.errors import (
     StatusError,
     bad_request,
     internal,
+    invalid,
     invalid_option,
     unsupported_patch,
 )
@@ -72,37 +73,41 @@ class Asked:
         try:
             body = negotiation.read_body(self.body, self.content_type, accepted)
         except negotiation.UnreadableError as error:
-            raise self._unrecognized(str(error)) from error
+            raise self._unparsable(str(error)) from error
         if not isinstance(body, dict):
             told = f"json: cannot unmarshal {type_name(body)} into Go value of type {go_json.TYPE_META}"
-            raise self._unrecognized(told)
+            raise self._unparsable(told)
         if self.target.subresource != "scale":
-            _check_kind(resource, self.target.version, body, self.registry)
+            _check_kind(self, body)
         return body
 
-    def _unrecognized(self, why: str) -> StatusError:
-        told = f"the object provided is unrecognized (must be of type {self.target.resource.kind}): "
-        told += f"couldn't get version/kind; json parse error: {why}"
+    def unrecognized(self, why: str) -> StatusError:
+        """400 about a body whose kind cannot be told."""
+        told = f"the object provided is unrecognized (must be of type {self.target.resource.kind}): {why}"
         return bad_request(f"{told} ({go_json.summary(self.body)})")
 
+    def _unparsable(self, why: str) -> StatusError:
+        return self.unrecognized(f"couldn't get version/kind; json parse error: {why}")
 
-def _check_kind(resource: ResourceType, version: str, body: Object, registry: Registry) -> None:
-    expected = resource.api_version_of(version)
+
+def _check_kind(asked: Asked, body: Object) -> None:
+    resource = asked.target.resource
+    expected = resource.api_version_of(asked.target.version)
     kind, api_version = body.get("kind") or "", body.get("apiVersion") or ""
     if not resource.custom:
         kind, api_version = kind or resource.kind, api_version or expected
-    for word, value in (("kind", kind), ("apiVersion", api_version)):
+    for word, value in (("Kind", kind), ("apiVersion", api_version)):
         if not value:
-            raise bad_request(f"Object '{word.capitalize()}' is missing in the body")
+            raise asked.unrecognized(f"Object '{word}' is missing in '{asked.body.decode(errors='replace')}'")
     if not resource.custom and (kind, api_version) != (resource.kind, expected):
-        raise _other_kind(resource, kind, api_version, registry)
-    if kind != resource.kind:
-        told = f"{kind} in version {api_version.rpartition('/')[2]!r} cannot be handled as a {resource.kind}"
-        raise bad_request(told.replace("'", '"') + ": no kind match")
+        raise _other_kind(resource, kind, api_version, asked.registry)
     if api_version != expected:
         raise bad_request(
             f"the API version in the data ({api_version}) does not match the expected API version ({expected})"
         )
+    if kind != resource.kind:
+        cause = Cause("FieldValueInvalid", f'Invalid value: "{kind}": must be {resource.kind}', "kind")
+        raise invalid(replace(resource, kind=kind), (body.get("metadata") or {}).get("name", ""), [cause])
 
 
 def _other_kind(resource: ResourceType, kind: str, api_version: str, registry: Registry) -> StatusError:

@@ -39,7 +39,9 @@ def invalid_fields(group: str, kind: str, obj: Object, old: Object | None) -> li
     The object is expected to have its defaults. Kinds that are not built in are checked for their
     metadata only.
     """
-    metadata = invalid_metadata(obj["metadata"], old["metadata"] if old is not None else None)
+    before = old["metadata"] if old is not None else None
+    plain = group == "apiextensions.k8s.io"
+    metadata = invalid_metadata(obj["metadata"], before, plain_finalizers=plain)
     check = _CHECKS.get((group, kind))
     return [*metadata, *(check(obj, old) if check is not None else ())]
 

@@ -22,10 +22,15 @@ def invalid_labels(labels: Mapping[str, str], path: str) -> Iterator[Cause]:
         yield from invalid_each(path, value, label_value_errors(value))
 
 
-def invalid_metadata(metadata: Object, old: Object | None) -> Iterator[Cause]:
-    """Causes for labels, annotations, finalizers and owners; with `old`, also for what never changes."""
+def invalid_metadata(
+    metadata: Object, old: Object | None, *, plain_finalizers: bool = False
+) -> Iterator[Cause]:
+    """Causes for labels, annotations, finalizers and owners; with `old`, also for what never changes.
+
+    Definitions and custom objects may have `plain_finalizers`, without a domain and a slash.
+    """
     yield from _invalid_owners(metadata.get("ownerReferences") or [])
-    yield from _invalid_finalizers(metadata.get("finalizers") or [])
+    yield from _invalid_finalizers(metadata.get("finalizers") or [], plain=plain_finalizers)
     # A server reports these twice: its generic check and that of the kind both look at them.
     for name in ("deletionTimestamp", "deletionGracePeriodSeconds") * (2 if old is not None else 0):
         yield from immutable(f"metadata.{name}", metadata.get(name), (old or {}).get(name))
@@ -49,10 +54,11 @@ def unqualified_finalizers(finalizers: list[str], path: str, *, indexed: bool) -
             yield invalid(where, name, "name is neither a standard finalizer name nor is it fully qualified")
 
 
-def _invalid_finalizers(finalizers: list[str]) -> Iterator[Cause]:
+def _invalid_finalizers(finalizers: list[str], *, plain: bool) -> Iterator[Cause]:
     for name in finalizers:
         yield from invalid_each("metadata.finalizers", name, qualified_name_errors(name))
-    yield from unqualified_finalizers(finalizers, "metadata.finalizers", indexed=True)
+    if not plain:
+        yield from unqualified_finalizers(finalizers, "metadata.finalizers", indexed=True)
 
 
 def _invalid_owners(owners: list[Object]) -> Iterator[Cause]:
