@@ -6,11 +6,11 @@ takes the general path of `wire`; that both give the same bytes is a law in the 
 """
 
 from collections import defaultdict
-from dataclasses import replace
 
 from mcs.model.names import ServiceKey
 from mcs_dns.answer import Rcode, Type, resolve
 from mcs_dns.wire import (
+    MAX_NAME_BYTES,
     MIN_DATAGRAM,
     OPT,
     STREAM,
@@ -39,8 +39,19 @@ _KEPT_TYPES = frozenset({Type.A, Type.AAAA, Type.SRV, 65})
 """Types that clients ask for all day (65: HTTPS); keeping others would let anyone fill the memory."""
 
 
+_COUNTED_TYPES = frozenset(Type)
+OTHER_TYPE = -1
+"""Counts all types that have no rule of their own, so that no client can make up ever more counters."""
+
+_CLASS_IN = bytes((0, 1))
+_TRANSFERS = frozenset({Type.AXFR.to_bytes(2), Type.IXFR.to_bytes(2)})
+
+
 class _Kept:
-    """An encoded answer made ready to be sent: all but id, RD, question and OPT."""
+    """An encoded answer made ready to be sent: all but id, RD, question and OPT.
+
+    `counted` is what it counts as; None for a denial, which serves questions of all types.
+    """
 
     __slots__ = (
         "answers",
@@ -54,7 +65,7 @@ class _Kept:
         "tail",
     )
 
-    def __init__(self, encoded: Encoded, counted: tuple[int, int]) -> None:
+    def __init__(self, encoded: Encoded, counted: tuple[int, int] | None) -> None:
         self.encoded = encoded
         self.counted = counted
         numbers = (1, len(encoded.answers), len(encoded.authority), len(encoded.additional))
@@ -74,7 +85,8 @@ class Responder:
     """`respond` for one transport, with memory: encoded answers are kept until their service changes.
 
     Gives the very bytes that `respond` gives for the present zone. `counts` is the number of responses by (query
-    type, response code); type 0 stands for packets without a readable question. Not safe for several threads.
+    type, response code); type 0 stands for packets without a readable question, OTHER_TYPE for types that have no
+    rule of their own. Not safe for several threads.
     """
 
     def __init__(self, zone: Zone, limit: int, shuffled: Shuffle) -> None:
@@ -85,7 +97,8 @@ class Responder:
         self._serial = zone.serial.to_bytes(4)
         self._kept: dict[bytes, _Kept] = {}
         self._questions: dict[ServiceKey, list[bytes]] = {}
-        self._denials: dict[int, Encoded] = {}
+        self._denials: dict[int, _Kept] = {}
+        self._below_services = _below_services(zone)
 
     @property
     def zone(self) -> Zone:
@@ -100,6 +113,7 @@ class Responder:
             self._kept.clear()
             self._questions.clear()
             self._denials.clear()
+            self._below_services = _below_services(zone)
             return
         for key in zone.changed_since(before, self._questions):
             for question in self._questions.pop(key, ()):
@@ -124,13 +138,19 @@ class Responder:
             room = max(payload, MIN_DATAGRAM)
         else:
             return self._respond_generally(packet)
-        kept = self._kept.get(question) or self._kept.get(question[:-4].lower() + question[-4:])
         limit = self._limit
         if limit != STREAM and room < limit:
             limit = room
-        if kept is None or opt is None or packet[2] & 0xF8 or kept.size + len(question) + len(opt) > limit:
+        if opt is None or packet[2] & 0xF8:
             return self._respond_generally(packet)
-        self.counts[kept.counted] += 1
+        kept = self._kept.get(question) or self._kept.get(question[:-4].lower() + question[-4:])
+        if kept is None:
+            kept = self._denials.get(len(question))
+            if kept is None or not self._is_for_absent_service(question):
+                return self._respond_generally(packet)
+        if kept.size + len(question) + len(opt) > limit:
+            return self._respond_generally(packet)
+        self.counts[kept.counted or (_counted_type(question), Rcode.NXDOMAIN)] += 1
         tail = kept.tail
         if kept.answers:
             tail = b"".join(self._shuffled(kept.answers)) + tail
@@ -138,6 +158,28 @@ class Responder:
             tail = tail[:-20] + self._serial + tail[-16:]
         flags = kept.flags[packet[2] & 1]
         return packet[:2] + flags + (kept.numbers_with_opt if opt else kept.numbers) + question + tail + opt
+
+    def _is_for_absent_service(self, question: bytes) -> bool:
+        """True when `question` is an ordinary one for a service, or below one, that the zone does not have."""
+        name = question[:-4].lower()
+        end = len(name) - len(self._below_services)
+        if (
+            not name.endswith(self._below_services)
+            or len(name) > MAX_NAME_BYTES
+            or question[-2:] != _CLASS_IN
+        ):
+            return False
+        service = namespace = -1
+        offset = 0
+        while offset < end:
+            service, namespace = namespace, offset
+            if not 0 < name[offset] < 64:
+                return False
+            offset += 1 + name[offset]
+        if offset != end or service < 0 or question[-4:-2] in _TRANSFERS:
+            return False
+        key = (name[namespace + 1 : end].decode("latin-1"), name[service + 1 : namespace].decode("latin-1"))
+        return key not in self._zone.services
 
     def _respond_generally(self, packet: bytes) -> bytes | None:
         response = response_by_rules(packet, self._limit, self._shuffled, self._encoded_and_counted)
@@ -147,7 +189,7 @@ class Responder:
 
     def _encoded_and_counted(self, query: Query) -> Encoded:
         encoded = refusal_of(query) or self._encoded(query)
-        self.counts[(query.type, encoded.rcode)] += 1
+        self.counts[(_counted_type(query.question), encoded.rcode)] += 1
         return encoded
 
     def _encoded(self, query: Query) -> Encoded:
@@ -160,11 +202,12 @@ class Responder:
         if answer.rcode == Rcode.NXDOMAIN and self._zone.is_below_services(question.labels):
             denial = self._denials.get(len(key))
             if denial is None:
-                denial = self._denials[len(key)] = encoded_answer(key, answer)
-            return self._with_present_serial(denial)
+                # Below `svc` nothing but the length of the name decides where its compression points.
+                denial = self._denials[len(key)] = _Kept(encoded_answer(key, answer), None)
+            return self._with_present_serial(denial.encoded)
         encoded = encoded_answer(key, answer)
         if answer.rcode == Rcode.NOERROR and answer.service is not None and query.type in _KEPT_TYPES:
-            self._kept[key] = _Kept(encoded, (query.type, encoded.rcode))
+            self._kept[key] = _Kept(encoded, (_counted_type(key), encoded.rcode))
             self._questions.setdefault(answer.service, []).append(key)
         return encoded
 
@@ -173,4 +216,15 @@ class Responder:
         if not encoded.authority:
             return encoded
         (soa,) = encoded.authority
-        return replace(encoded, authority=(soa[:-20] + self._serial + soa[-16:],))
+        return encoded._replace(authority=(soa[:-20] + self._serial + soa[-16:],))
+
+
+def _counted_type(question: bytes) -> int:
+    type_ = question[-4] << 8 | question[-3]
+    return type_ if type_ in _COUNTED_TYPES else OTHER_TYPE
+
+
+def _below_services(zone: Zone) -> bytes:
+    """`svc.<origin>` as a name on the wire."""
+    labels = ("svc", *zone.settings.origin.split("."))
+    return b"".join(bytes((len(label),)) + label.encode() for label in labels) + b"\0"

@@ -10,8 +10,7 @@ Sources: RFC 1035 (format), RFC 2181 (truncation, 9), RFC 3225 (DO), RFC 6891 (E
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from dnslib import RDMAP, RR, DNSBuffer, DNSLabel
 
@@ -33,6 +32,9 @@ OPT = 41
 _POINTER_REACH = 0x3FFF
 _MOST_RECORDS = 8
 
+MAX_NAME_BYTES = 255
+"""Longest name on the wire (RFC 1035, 2.3.4)."""
+
 
 class Shuffle(Protocol):
     """Returns the items in an order chosen without bias; the one place where chance comes in."""
@@ -45,8 +47,7 @@ def in_order(items: list[bytes], /) -> list[bytes]:
     return items
 
 
-@dataclass(frozen=True, slots=True)
-class Edns:
+class Edns(NamedTuple):
     """What a query's OPT record says (RFC 6891, 6.1)."""
 
     payload: int
@@ -54,8 +55,7 @@ class Edns:
     wants_dnssec: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(NamedTuple):
     """A query as read: the first three header bytes, the question as it was sent, and its EDNS."""
 
     head: bytes
@@ -78,8 +78,7 @@ class Query:
         return int.from_bytes(self.question[-2:])
 
 
-@dataclass(frozen=True, slots=True)
-class Encoded:
+class Encoded(NamedTuple):
     """An answer as bytes, to be put behind header and question. Answer records may be put in any order."""
 
     rcode: Rcode
@@ -179,7 +178,7 @@ def read_query(packet: bytes) -> Query:
 def _name_end(packet: bytes, start: int, *, may_point: bool) -> int:
     """Offset after the name at `start`. Raises MalformedQueryError for what is no name of at most 255 bytes."""
     offset = start
-    while offset < len(packet) and offset - start < 255:
+    while offset < len(packet) and offset - start < MAX_NAME_BYTES:
         length = packet[offset]
         if length == 0:
             return offset + 1

@@ -33,6 +33,7 @@ RELATIVE_NAMES = (
     "x.ns.dns.",
     "nobody.svc.",
     "nosuch.demo.svc.",
+    f"{'x.' * 110}absent.demo.svc.",
     "_http._tcp.web.demo.svc.",
     "_sql._tcp.db.demo.svc.",
     "_tcp.db.demo.svc.",
@@ -143,9 +144,9 @@ PACKETS = [
         f"{name}clusterset.local.", RdataType.make(type_), use_edns=edns, payload=4096
     ).to_wire()
     for name in RELATIVE_NAMES
-    for type_ in (1, 28, 33, 16, 65)
+    for type_ in (1, 28, 33, 16, 65, 252)
     for edns in (-1, 0)
-]
+] + [dns.message.make_query(f"{name}clusterset.local.", "A", "CH").to_wire() for name in RELATIVE_NAMES]
 
 
 def test_every_name_is_answered_alike_at_first_from_memory_and_after_each_change() -> None:
@@ -156,3 +157,16 @@ def test_every_name_is_answered_alike_at_first_from_memory_and_after_each_change
         zone = responder.zone = zone.with_services(changes)
         for packet in PACKETS:
             assert responder.respond(packet) == respond(packet, zone, MAX_DATAGRAM, backwards)
+
+
+def test_no_name_with_any_payload_gets_more_than_the_limit() -> None:
+    for limit in (512, MAX_DATAGRAM):
+        assert all(len(respond(packet, ZONE, limit) or b"") <= limit for packet in PACKETS)
+
+
+def test_memory_does_not_answer_what_the_header_rules_forbid() -> None:
+    responder = Responder(ZONE, MAX_DATAGRAM, backwards)
+    for packet in PACKETS:
+        for flags in (0x00, 0x80, 0x08, 0x28, 0x07, 0xFF):
+            flagged = packet[:2] + bytes((flags,)) + packet[3:]
+            assert responder.respond(flagged) == respond(flagged, ZONE, MAX_DATAGRAM, backwards)

@@ -4,7 +4,7 @@ import dns.message
 import pytest
 
 from mcs.model.names import ServiceKey
-from mcs_dns.responder import Responder
+from mcs_dns.responder import OTHER_TYPE, Responder
 from mcs_dns.wire import MAX_DATAGRAM, in_order, respond
 from mcs_dns.zone import Zone, imported_service
 from tests.unit.dns.sample_zone import sample_services, sample_zone, service_import
@@ -85,11 +85,23 @@ def test_a_letter_sized_type_is_not_mistaken_for_its_lower_case() -> None:
 
 def test_every_response_is_counted_once_by_type_and_code() -> None:
     answering = responder()
-    for asked in [packet(WEB)] * 3 + [packet(WEB, "AAAA"), packet(f"x.{DB}"), packet("example.com.")]:
+    for asked in [packet(WEB)] * 3 + [
+        packet(WEB, "AAAA"),
+        packet(f"x.{DB}"),
+        packet("example.com."),
+        packet(WEB, "TYPE999"),
+    ]:
         answering.respond(asked)
     answering.respond(packet(WEB)[:20])
     answering.respond(b"short")
-    assert dict(answering.counts) == {(1, 0): 3, (28, 0): 1, (1, 3): 1, (1, 5): 1, (0, 1): 1}
+    assert dict(answering.counts) == {
+        (1, 0): 3,
+        (28, 0): 1,
+        (1, 3): 1,
+        (1, 5): 1,
+        (0, 1): 1,
+        (OTHER_TYPE, 0): 1,
+    }
 
 
 @pytest.mark.parametrize("version", [0, 1])
