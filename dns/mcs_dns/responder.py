@@ -10,7 +10,6 @@ from collections import defaultdict
 from mcs.model.names import ServiceKey
 from mcs_dns.answer import Rcode, Type, resolve
 from mcs_dns.wire import (
-    MAX_NAME_BYTES,
     MIN_DATAGRAM,
     OPT,
     STREAM,

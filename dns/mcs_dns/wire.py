@@ -32,9 +32,6 @@ OPT = 41
 _POINTER_REACH = 0x3FFF
 _MOST_RECORDS = 8
 
-MAX_NAME_BYTES = 255
-"""Longest name on the wire (RFC 1035, 2.3.4)."""
-
 
 class Shuffle(Protocol):
     """Returns the items in an order chosen without bias; the one place where chance comes in."""
@@ -178,7 +175,7 @@ def read_query(packet: bytes) -> Query:
 def _name_end(packet: bytes, start: int, *, may_point: bool) -> int:
     """Offset after the name at `start`. Raises MalformedQueryError for what is no name of at most 255 bytes."""
     offset = start
-    while offset < len(packet) and offset - start < MAX_NAME_BYTES:
+    while offset < len(packet) and offset - start < 255:
         length = packet[offset]
         if length == 0:
             return offset + 1

@@ -33,7 +33,6 @@ RELATIVE_NAMES = (
     "x.ns.dns.",
     "nobody.svc.",
     "nosuch.demo.svc.",
-    f"{'x.' * 110}absent.demo.svc.",
     "_http._tcp.web.demo.svc.",
     "_sql._tcp.db.demo.svc.",
     "_tcp.db.demo.svc.",
@@ -143,7 +142,7 @@ PACKETS = [
     dns.message.make_query(
         f"{name}clusterset.local.", RdataType.make(type_), use_edns=edns, payload=4096
     ).to_wire()
-    for name in RELATIVE_NAMES
+    for name in (*RELATIVE_NAMES, f"{'x.' * 109}absent.demo.svc.")
     for type_ in (1, 28, 33, 16, 65, 252)
     for edns in (-1, 0)
 ] + [dns.message.make_query(f"{name}clusterset.local.", "A", "CH").to_wire() for name in RELATIVE_NAMES]
