@@ -62,22 +62,22 @@ class Client:
     """The API of one cluster. Every method may raise any ApiError, or Unreachable."""
 
     def __init__(self, connection: Connection, on_request: RequestHook = _ignore) -> None:
-        self._connection = connection
+        self.connection = connection
         self._on_request = on_request
 
     @property
     def name(self) -> str:
         """Which cluster this is, for messages."""
-        return self._connection.name
+        return self.connection.name
 
     async def close(self) -> None:
         """Close the connection."""
-        await self._connection.close()
+        await self.connection.close()
 
     async def get(self, resource: Resource[T], namespace: str, name: str) -> T:
         """The object as it is now. Raises NotFound when there is none."""
         with self._measured("get", resource.plural) as codes:
-            answer = await self._connection.request("GET", _object_path(resource, namespace, name))
+            answer = await self.connection.request("GET", _object_path(resource, namespace, name))
             codes.append(answer.status)
         return decode_object(resource.type, answer.body)
 
@@ -92,7 +92,7 @@ class Client:
         query = _query(limit=str(limit), labelSelector=label_selector, fieldSelector=field_selector)
         while True:
             with self._measured("list", resource.plural) as codes:
-                answer = await self._connection.request("GET", resource.path(), query=query)
+                answer = await self.connection.request("GET", resource.path(), query=query)
                 codes.append(answer.status)
             page = decode_page(resource.type, answer.body)
             yield page
@@ -122,7 +122,7 @@ class Client:
         )
         async with AsyncExitStack() as stack:
             with self._measured("watch", resource.plural) as codes:
-                content = await stack.enter_async_context(self._connection.stream(resource.path(), query))
+                content = await stack.enter_async_context(self.connection.stream(resource.path(), query))
                 codes.append(200)
             pending = b""
             async for chunk in content.iter_any():
@@ -192,7 +192,7 @@ class Client:
         path = _object_path(resource, namespace, name)
         with self._measured("delete", resource.plural) as codes:
             try:
-                answer = await self._connection.request("DELETE", path, body=msgspec.json.encode(options))
+                answer = await self.connection.request("DELETE", path, body=msgspec.json.encode(options))
                 codes.append(answer.status)
             except NotFound:
                 codes.append(404)
@@ -213,7 +213,7 @@ class Client:
 
     async def _read(self, path: str) -> Answer:
         with self._measured("get", path) as codes:
-            answer = await self._connection.request("GET", path)
+            answer = await self.connection.request("GET", path)
             codes.append(answer.status)
             return answer
 
@@ -228,7 +228,7 @@ class Client:
         content_type: str,
     ) -> T:
         with self._measured(verb, resource.plural) as codes:
-            answer = await self._connection.request(
+            answer = await self.connection.request(
                 method, path, query=query, body=body, content_type=content_type
             )
             codes.append(answer.status)

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any, Generic, TypeVar
 
 import msgspec
-from msgspec import Raw, Struct, field
+from msgspec import Raw, Struct, field, structs
 
 from mcs.kube.errors import ServerError, error_of
 from mcs.model.meta import KubernetesObject
@@ -210,16 +210,17 @@ def encode_object(api_version: str, kind: str, obj: KubernetesObject, subresourc
     """The body of a write: apiVersion, kind and the fields of `obj` that differ from their defaults.
 
     What the server assigns (uid, resourceVersion, generation, times) is left out: sent with an apply it would
-    turn it into a precondition. For a subresource only name, namespace and the field of that name are written.
+    turn it into a precondition. For a subresource only name, namespace and the field of that name are written,
+    its empty lists too: an apply of `status: {}` that takes back all there was leaves null, which is refused (422).
     """
     metadata = _sent_metadata(obj, with_labels=not subresource)
     head = b'{"apiVersion":"%s","kind":"%s"' % (api_version.encode(), kind.encode())
     if subresource:
         part: Any = getattr(obj, subresource)
-        encode = msgspec.json.encode
-        return b'%s,"metadata":%s,"%s":%s}' % (head, encode(metadata), subresource.encode(), encode(part))
-    fields = msgspec.json.encode(msgspec.structs.replace(obj, metadata=metadata))
-    return b"%s,%s" % (head, fields[1:])
+        present = {f.encode_name: getattr(part, f.name) for f in structs.fields(part)}
+        fields = {name: value for name, value in present.items() if value is not None}
+        return head + b"," + msgspec.json.encode({"metadata": metadata, subresource: fields})[1:]
+    return head + b"," + msgspec.json.encode(structs.replace(obj, metadata=metadata))[1:]
 
 
 def _sent_metadata(obj: KubernetesObject, *, with_labels: bool) -> Any:

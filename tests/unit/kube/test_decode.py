@@ -164,3 +164,9 @@ def test_the_status_is_written_alone() -> None:
     assert body["metadata"] == {"name": "web", "namespace": "shop"}
     assert set(body) == {"apiVersion", "kind", "metadata", "status"}
     assert body["status"]["conditions"][0]["status"] == "True"
+
+
+def test_a_status_that_takes_everything_back_is_not_null() -> None:
+    obj = ServiceImport(metadata=ObjectMeta(name="web", namespace="shop"))
+    body = json.loads(encode_object("g/v1", "ServiceImport", obj, "status"))
+    assert body["status"] == {"clusters": [], "conditions": []}
