@@ -162,11 +162,7 @@ class Responder:
         """True when `question` is an ordinary one for a service, or below one, that the zone does not have."""
         name = question[:-4].lower()
         end = len(name) - len(self._below_services)
-        if (
-            not name.endswith(self._below_services)
-            or len(name) > MAX_NAME_BYTES
-            or question[-2:] != _CLASS_IN
-        ):
+        if not name.endswith(self._below_services) or question[-2:] != _CLASS_IN:
             return False
         service = namespace = -1
         offset = 0
