@@ -8,11 +8,13 @@ import typer
 
 from mcs import __version__
 
+# Without markup typer neither loads rich for --help, which would double its time, nor draws boxes.
 app = typer.Typer(
+    name="mcs",
     help="Multi-cluster Services for Kubernetes: exports of every cluster answer by name in all of them.",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,
 )
 
 Clusters = Annotated[
@@ -20,28 +22,31 @@ Clusters = Annotated[
     typer.Option(
         "--cluster",
         metavar="ID=CONTEXT",
-        help="A member: its cluster id and its kubeconfig context. Repeat for each; ID alone names the context ID.",
+        help="A member: its cluster id and its kubeconfig context. Repeat for each; ID alone stands for ID=ID.",
     ),
 ]
 Kubeconfig = Annotated[
     list[Path] | None,
-    typer.Option(help="A kubeconfig file; repeatable. Default: those of KUBECONFIG, else ~/.kube/config."),
+    typer.Option(
+        metavar="FILE",
+        help="A kubeconfig file; repeatable. Default: those of KUBECONFIG, else ~/.kube/config.",
+    ),
 ]
 MetricsListen = Annotated[
-    str, typer.Option(metavar="ADDRESS:PORT", help="Where /metrics, /healthz and /readyz are served.")
+    str, typer.Option(metavar="IP:PORT", help="Where /metrics, /healthz and /readyz are served.")
 ]
-LogLevel = Annotated[str, typer.Option(help="debug, info, warning or error.")]
+LogLevel = Annotated[str, typer.Option(metavar="LEVEL", help="Log from debug, info, warning or error on.")]
 LogJson = Annotated[bool, typer.Option("--log-json", help="Log one JSON object a line.")]
-Zone = Annotated[str, typer.Option(help="The DNS zone of the clusterset.")]
+Zone = Annotated[str, typer.Option(metavar="NAME", help="The DNS zone of the clusterset.")]
 
 
-@app.command()
+@app.command(short_help="Sync the exports of all members into each of them.")
 def controller(
     cluster: Clusters,
     kubeconfig: Kubeconfig = None,
     metrics_listen: MetricsListen = "127.0.0.1:8080",
     dns_listen: Annotated[
-        str | None, typer.Option(metavar="ADDRESS:PORT", help="Also answer DNS here, for --dns-cluster.")
+        str | None, typer.Option(metavar="IP:PORT", help="Also answer DNS here, for --dns-cluster.")
     ] = None,
     dns_cluster: Annotated[
         str | None,
@@ -53,7 +58,10 @@ def controller(
     log_level: LogLevel = "info",
     log_json: LogJson = False,
 ) -> None:
-    """Sync the ServiceExports of all members into ServiceImports and EndpointSlices in each of them."""
+    """Sync the ServiceExports of all members into ServiceImports and EndpointSlices in each of them.
+
+    Runs until SIGINT (Ctrl-C) or SIGTERM. Members need the CRDs of crds/.
+    """
     from mcs.cli.processes import run_controller
 
     run_controller(
@@ -68,23 +76,28 @@ def controller(
     )
 
 
-@app.command()
+@app.command(short_help="Answer the clusterset zone of one cluster.")
 def dns(
     kubeconfig: Kubeconfig = None,
     context: Annotated[
         str | None,
-        typer.Option(help="Kubeconfig context of the cluster to answer for. Default: the current one."),
+        typer.Option(
+            metavar="NAME", help="Kubeconfig context of the cluster to answer for. Default: the current one."
+        ),
     ] = None,
     listen: Annotated[
-        str, typer.Option(metavar="ADDRESS:PORT", help="Where to answer, over UDP and TCP.")
+        str, typer.Option(metavar="IP:PORT", help="Where to answer, over UDP and TCP.")
     ] = "127.0.0.1:5353",
     metrics_listen: MetricsListen = "127.0.0.1:8081",
     zone: Zone = "clusterset.local",
-    ttl: Annotated[int, typer.Option(min=0, help="Time to live of the records, in seconds.")] = 5,
+    ttl: Annotated[int, typer.Option(metavar="SECONDS", help="Time to live of the records.")] = 5,
     log_level: LogLevel = "info",
     log_json: LogJson = False,
 ) -> None:
-    """Answer the clusterset zone of one cluster from its ServiceImports and EndpointSlices."""
+    """Answer the clusterset zone of one cluster from its ServiceImports and EndpointSlices.
+
+    Runs until SIGINT (Ctrl-C) or SIGTERM. Goes on answering while the API server is away.
+    """
     from mcs.cli.processes import run_dns
 
     run_dns(
@@ -99,15 +112,7 @@ def dns(
     )
 
 
-@app.command()
-def status(cluster: Clusters, kubeconfig: Kubeconfig = None) -> None:
-    """Show clusters, exports, imports and conflicts."""
-    from mcs.cli.status import print_status
-
-    print_status(cluster, kubeconfig)
-
-
-@app.command()
+@app.command(short_help="Try it: three clusters with a sample, on this machine.")
 def sandbox(
     check: Annotated[
         bool, typer.Option("--check", help="Verify every answer, print the timings, and exit.")
@@ -121,17 +126,36 @@ def sandbox(
 
 
 @app.command()
+def status(cluster: Clusters, kubeconfig: Kubeconfig = None) -> None:
+    """Show clusters, exports, imports and conflicts."""
+    from mcs.cli.status import print_status
+
+    print_status(cluster, kubeconfig)
+
+
+@app.command()
 def version() -> None:
     """Print the version."""
     typer.echo(__version__)
 
 
 def main() -> None:
-    """Entry point of the `mcs` command: mistakes of the user are one line on standard error, exit status 1 or 2."""
+    """Entry point of the `mcs` command.
+
+    A mistake of the user is one line on standard error; the exit status is 2 for a wrong command line, else 1.
+    """
     from mcs.cli.problems import UserMistakeError
 
     try:
-        app()
+        sys.exit(app(args=sys.argv[1:] or ["--help"], prog_name="mcs", standalone_mode=False))
     except UserMistakeError as mistake:
-        print(f"mcs: {mistake}", file=sys.stderr)
-        sys.exit(1)
+        _fail(str(mistake), mistake.exit_status)
+    except typer.TyperException as error:
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context is not None else "mcs"
+        _fail(f"{error.format_message().rstrip('.')}; see {command} --help", error.exit_code)
+
+
+def _fail(message: str, exit_status: int) -> None:
+    print(f"mcs: {' '.join(message.split())}", file=sys.stderr)
+    sys.exit(exit_status)

@@ -1,26 +1,37 @@
 """What the user writes on the command line, as checked values. Mistakes become one sentence that says what to do."""
 
 from collections.abc import Sequence
+from ipaddress import ip_address
 
-import typer
-
-from mcs.controllers.processes import Listen
+from mcs.cli.problems import WrongOptionError
+from mcs.controllers.processes import DnsOptions, Listen
 from mcs.model.names import ClusterId, cluster_id_error
+from mcs_dns.zone import Zone
+
+LOG_LEVELS = ("debug", "info", "warning", "error")
 
 
-def parse_listen(text: str) -> Listen:
-    """`127.0.0.1:5353`, `[::1]:5353` or `:5353` (all IPv4 addresses). Raises typer.BadParameter."""
+def parse_listen(option: str, text: str) -> Listen:
+    """`127.0.0.1:5353`, `[::1]:5353` or `:5353` (all IPv4 addresses). Raises WrongOptionError naming `option`."""
     host, colon, port = text.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]") or "0.0.0.0"
-    if not colon or not port.isdecimal() or int(port) > 65535:
-        raise typer.BadParameter(
-            f"{text!r} is not an address; write ADDRESS:PORT, for example 127.0.0.1:5353"
+    is_bracketed = host.startswith("[") and host.endswith("]")
+    host = (host[1:-1] if is_bracketed else host) or "0.0.0.0"
+    try:
+        address = ip_address(host)
+        is_address = (
+            bool(colon) and is_bracketed == (address.version == 6) and port.isascii() and port.isdecimal()
+        )
+    except ValueError:
+        is_address = False
+    if not is_address or int(port) > 65535:
+        raise WrongOptionError(
+            f"{option} {text!r} is no address; write IP:PORT, for example 127.0.0.1:5353 or [::1]:5353"
         )
     return Listen(host, int(port))
 
 
 def parse_clusters(values: Sequence[str]) -> dict[ClusterId, str]:
-    """Kubeconfig contexts by cluster id, from `ID=CONTEXT` values. Raises typer.BadParameter.
+    """Kubeconfig contexts by cluster id, from `ID=CONTEXT` values. Raises WrongOptionError.
 
     An id alone names the context of the same name.
     """
@@ -28,12 +39,46 @@ def parse_clusters(values: Sequence[str]) -> dict[ClusterId, str]:
     for value in values:
         text, equals, context = value.partition("=")
         if (problem := cluster_id_error(text)) is not None:
-            raise typer.BadParameter(problem)
+            raise WrongOptionError(f"--cluster {value!r}: {problem}")
         if equals and not context:
-            raise typer.BadParameter(f"{value!r} names no context; write ID=CONTEXT")
+            raise WrongOptionError(f"--cluster {value!r} names no context; write ID=CONTEXT")
         if text in contexts:
-            raise typer.BadParameter(
-                f"cluster id {text!r} is given twice; every member needs an id of its own"
+            raise WrongOptionError(
+                f"--cluster {value!r}: cluster id {text!r} is given twice; give every member an id of its own"
             )
         contexts[ClusterId(text)] = context or text
     return contexts
+
+
+def parse_log_level(text: str) -> str:
+    """One of LOG_LEVELS. Raises WrongOptionError."""
+    if text not in LOG_LEVELS:
+        raise WrongOptionError(f"--log-level {text!r} is not known; use one of {', '.join(LOG_LEVELS)}")
+    return text
+
+
+def parse_dns_options(option: str, listen: str, zone: str, ttl: int) -> DnsOptions:
+    """Where to answer and for which zone; `option` is the one that named `listen`. Raises WrongOptionError."""
+    options = DnsOptions(listen=parse_listen(option, listen), origin=zone, ttl=ttl)
+    try:
+        Zone.empty(zone, ttl=ttl)
+    except ValueError as error:
+        raise WrongOptionError(f"--zone or --ttl: {error}") from error
+    return options
+
+
+def parse_dns_cluster(
+    contexts: dict[ClusterId, str], dns_listen: str | None, dns_cluster: str | None
+) -> ClusterId | None:
+    """The member whose zone is to be answered, None when no DNS is asked for. Raises WrongOptionError."""
+    if dns_listen is None and dns_cluster is None:
+        return None
+    if dns_cluster is None:
+        raise WrongOptionError("--dns-listen needs --dns-cluster ID: the member whose zone is answered")
+    if dns_listen is None:
+        raise WrongOptionError("--dns-cluster needs --dns-listen IP:PORT: where its zone is answered")
+    if dns_cluster not in contexts:
+        raise WrongOptionError(
+            f"--dns-cluster {dns_cluster!r} is no member; choose one of {', '.join(contexts)}"
+        )
+    return ClusterId(dns_cluster)

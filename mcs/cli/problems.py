@@ -2,4 +2,12 @@
 
 
 class UserMistakeError(Exception):
-    """Printed as one line without a traceback; the message says what to do."""
+    """The configuration or a cluster does not allow it: printed as one line that says what to do, exit status 1."""
+
+    exit_status = 1
+
+
+class WrongOptionError(UserMistakeError):
+    """The command line cannot be meant: printed as one line that says what to do, exit status 2."""
+
+    exit_status = 2

@@ -1,16 +1,22 @@
-"""`mcs controller` and `mcs dns`: from checked options to a running process."""
+"""`mcs controller` and `mcs dns`: from options to a running process."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
 import structlog
-import typer
 
-from mcs.cli.options import parse_clusters, parse_listen
+from mcs.cli.logs import set_up_logs
+from mcs.cli.options import (
+    parse_clusters,
+    parse_dns_cluster,
+    parse_dns_options,
+    parse_listen,
+    parse_log_level,
+)
 from mcs.cli.problems import UserMistakeError
-from mcs.cli.running import run, set_up_logs, until_signalled
-from mcs.controllers.processes import ControllerProcess, DnsOptions, DnsProcess, Process
+from mcs.cli.running import run
+from mcs.controllers.processes import CannotListenError, ControllerProcess, DnsProcess, Process
 from mcs.kube.client import Client
 from mcs.kube.config import connect
 from mcs.kube.errors import ConfigError
@@ -44,30 +50,25 @@ def run_controller(
     log_level: str,
     log_json: bool,
 ) -> None:
-    """Run `mcs controller` until a signal stops it."""
-    set_up_logs(log_level, log_json)
+    """Run `mcs controller` until a signal stops it. Raises UserMistakeError."""
     contexts = parse_clusters(clusters)
-    if (dns_listen is None) != (dns_cluster is None):
-        raise typer.BadParameter(
-            "--dns-listen and --dns-cluster go together: where to answer, and whose zone"
-        )
-    if dns_cluster is not None and dns_cluster not in contexts:
-        known = ", ".join(contexts)
-        raise typer.BadParameter(f"--dns-cluster {dns_cluster!r} is no member; the members are {known}")
+    answered = parse_dns_cluster(contexts, dns_listen, dns_cluster)
+    dns_options = parse_dns_options("--dns-listen", dns_listen or ":0", zone, ttl=5)
+    metrics = parse_listen("--metrics-listen", metrics_listen)
+    set_up_logs(parse_log_level(log_level), log_json)
     counts = RequestCounts()
 
     async def main() -> None:
+        await check_configuration(kubeconfig, contexts)
         openers = {
             cluster: client_opener(cluster, kubeconfig, context, counts)
             for cluster, context in contexts.items()
         }
-        await check_configuration(kubeconfig, list(contexts.values()))
         process = ControllerProcess(openers, requests=counts)
-        process.serve_metrics(parse_listen(metrics_listen))
-        if dns_listen is not None and dns_cluster is not None:
-            options = DnsOptions(listen=parse_listen(dns_listen), origin=zone)
-            process.serve_dns(process.fleet.members[ClusterId(dns_cluster)], options)
-        await run_process(process)
+        process.serve_metrics(metrics)
+        if answered is not None:
+            process.serve_dns(process.fleet.members[answered], dns_options)
+        await _run_process(process, {"metrics": "--metrics-listen", "dns": "--dns-listen"})
 
     run(main)
 
@@ -83,38 +84,43 @@ def run_dns(
     log_level: str,
     log_json: bool,
 ) -> None:
-    """Run `mcs dns` until a signal stops it."""
-    set_up_logs(log_level, log_json)
-    counts = RequestCounts()
+    """Run `mcs dns` until a signal stops it. Raises UserMistakeError."""
+    dns_options = parse_dns_options("--listen", listen, zone, ttl)
+    metrics = parse_listen("--metrics-listen", metrics_listen)
+    set_up_logs(parse_log_level(log_level), log_json)
     cluster = ClusterId(context or "local")
+    counts = RequestCounts()
 
     async def main() -> None:
-        await check_configuration(kubeconfig, [context])
-        options = DnsOptions(listen=parse_listen(listen), origin=zone, ttl=ttl)
-        process = DnsProcess(
-            cluster, client_opener(cluster, kubeconfig, context, counts), options, requests=counts
-        )
-        process.serve_metrics(parse_listen(metrics_listen))
-        await run_process(process)
+        await check_configuration(kubeconfig, {cluster: context})
+        opener = client_opener(cluster, kubeconfig, context, counts)
+        process = DnsProcess(cluster, opener, dns_options, requests=counts)
+        process.serve_metrics(metrics)
+        await _run_process(process, {"metrics": "--metrics-listen", "dns": "--listen"})
 
     run(main)
 
 
-async def check_configuration(kubeconfig: Sequence[Path] | None, contexts: Sequence[str | None]) -> None:
+async def check_configuration(
+    kubeconfig: Sequence[Path] | None, contexts: "dict[ClusterId, str] | dict[ClusterId, str | None]"
+) -> None:
     """Raise UserMistakeError when the kubeconfig or a context cannot be used; nothing is sent to any cluster."""
     try:
-        for context in contexts:
-            async with await connect(kubeconfig, context):
+        for cluster, context in contexts.items():
+            async with await connect(kubeconfig, context, name=cluster):
                 pass
     except ConfigError as error:
         raise UserMistakeError(str(error)) from error
 
 
-async def run_process(process: Process) -> None:
-    """Run a process until a signal stops it. Raises UserMistakeError when an address cannot be listened on."""
+async def _run_process(process: Process, options: dict[str, str]) -> None:
+    """Run until cancelled; `options` names, for metrics and dns, the option that says where to listen."""
     try:
-        await until_signalled(process.run())
-    except OSError as error:
+        await process.run()
+    except CannotListenError as error:
+        option, listen = options[error.what], error.listen
         raise UserMistakeError(
-            f"cannot listen: {error.strerror or error}; choose another address or port"
+            f"cannot listen on {listen}: {error.reason}; choose another address or port with {option}"
         ) from error
+    finally:
+        log.info("stopped")

@@ -3,42 +3,21 @@
 import asyncio
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import structlog
 
+from mcs.cli.problems import UserMistakeError
+
 log = structlog.get_logger(__name__)
+Main = Callable[[], Coroutine[Any, Any, None]]
 
 
-def set_up_logs(level: str, as_json: bool) -> None:
-    """Log to standard error: for people by default, one JSON object a line for machines."""
-    renderer: Any
-    if as_json:
-        renderer = structlog.processors.JSONRenderer()
-    else:
-        renderer = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
-    structlog.configure(
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.format_exc_info if as_json else _unchanged,
-            renderer,
-        ],
-        wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-        cache_logger_on_first_use=True,
-    )
-
-
-def _unchanged(_: Any, __: str, event: Any) -> Any:
-    return event
-
-
-async def until_signalled(work: Awaitable[None]) -> None:
-    """Await `work`; SIGINT and SIGTERM cancel it, and its orderly end is awaited."""
+async def until_signalled(main: Main) -> None:
+    """Await `main`; SIGINT and SIGTERM cancel it, and its orderly end is awaited. Returns then as well."""
     loop = asyncio.get_running_loop()
-    task = asyncio.ensure_future(work)
+    task = loop.create_task(main(), name="main")
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, task.cancel)
     try:
@@ -51,11 +30,20 @@ async def until_signalled(work: Awaitable[None]) -> None:
             loop.remove_signal_handler(number)
 
 
-def run(main: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """Run `main` to its end on a loop of its own."""
-    if sys.platform == "linux":
-        import uvloop
+def run(main: Main) -> None:
+    """Run `main` to its end, or until a signal, on a loop of its own.
 
-        uvloop.run(main())
-    else:
-        asyncio.run(main())
+    Lets mistakes of the user through; any other exception is a bug of ours, logged before the exit with status 1.
+    """
+    try:
+        if sys.platform == "linux":
+            import uvloop
+
+            uvloop.run(until_signalled(main))
+        else:
+            asyncio.run(until_signalled(main))
+    except UserMistakeError:
+        raise
+    except Exception:
+        log.critical("ended by an unexpected failure", exc_info=True)
+        sys.exit(1)

@@ -4,22 +4,21 @@ import sys
 
 from rich.console import Console
 
+from mcs.cli.logs import set_up_logs
+from mcs.cli.options import parse_log_level
 from mcs.cli.problems import UserMistakeError
-from mcs.cli.running import run, set_up_logs, until_signalled
+from mcs.cli.running import run
 from mcs.sandbox.demo import SandboxError, run_demo
 
 
 def run_sandbox(*, check: bool, log_level: str) -> None:
     """Exits with status 1 when the check fails. Raises UserMistakeError when the sandbox does not come to answer."""
-    set_up_logs(log_level, as_json=False)
+    set_up_logs(parse_log_level(log_level), as_json=False)
     results: list[bool] = []
 
     async def main() -> None:
-        async def work() -> None:
-            results.append(await run_demo(Console(), check=check))
-
         try:
-            await until_signalled(work())
+            results.append(await run_demo(Console(), check=check))
         except SandboxError as error:
             raise UserMistakeError(str(error)) from error
 

@@ -1,160 +1,90 @@
-"""`mcs status`: clusters, exports, imports and conflicts as tables, read from the API servers themselves."""
+"""`mcs status`: clusters, exports, imports and conflicts, read from the API servers themselves."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
 from rich.console import Console
-from rich.table import Table
 
+from mcs.cli.drawing import draw
+from mcs.cli.logs import set_up_logs
 from mcs.cli.options import parse_clusters
-from mcs.cli.problems import UserMistakeError
 from mcs.cli.processes import check_configuration
 from mcs.cli.running import run
+from mcs.cli.tables import ClusterView, status_tables
 from mcs.kube.client import Client
 from mcs.kube.config import connect
-from mcs.kube.errors import KubeError, ResourceMissing
-from mcs.model.meta import Condition
-from mcs.model.multicluster import CONFLICT, READY, VALID, ServiceExport, ServiceImport
-from mcs.model.names import ClusterId, ServiceKey
+from mcs.kube.errors import Forbidden, KubeError, ResourceMissing, Unauthorized, Unreachable
+from mcs.model.names import ClusterId
 from mcs.model.resources import SERVICE_EXPORTS, SERVICE_IMPORTS, Resource
 
 PATIENCE = 10.0
-"""Seconds that one cluster may take; the others are shown without it."""
-
-
-class ClusterView(Struct, frozen=True, kw_only=True):
-    """What one cluster answered; `error` is empty when it did."""
-
-    cluster: ClusterId
-    version: str = ""
-    exports: tuple[ServiceExport, ...] = ()
-    imports: tuple[ServiceImport, ...] = ()
-    error: str = ""
+"""Seconds until a cluster must have answered first; lists may take longer. The others do not wait for their turn."""
 
 
 def print_status(clusters: Sequence[str], kubeconfig: Sequence[Path] | None) -> None:
-    """Print the tables. Raises UserMistakeError when no cluster could be asked."""
+    """Print the tables. A cluster that cannot be read is one line on standard error, and exit status 1."""
     contexts = parse_clusters(clusters)
+    set_up_logs("error", as_json=False)
+    views: list[ClusterView] = []
 
     async def main() -> None:
-        await check_configuration(kubeconfig, list(contexts.values()))
-        views = await asyncio.gather(
-            *(_view(cluster, kubeconfig, context) for cluster, context in contexts.items())
+        await check_configuration(kubeconfig, contexts)
+        views.extend(
+            await asyncio.gather(
+                *(_view(cluster, kubeconfig, context) for cluster, context in contexts.items())
+            )
         )
-        console = Console()
-        for table in status_tables(views):
-            console.print(table)
-        if all(view.error for view in views):
-            raise UserMistakeError("no cluster answered; check the kubeconfig and the network")
 
     run(main)
+    draw(status_tables(views), Console())
+    problems = [f"mcs: {view.cluster}: {view.problem}" for view in views if view.problem]
+    if problems:
+        sys.stdout.flush()
+        print("\n".join(problems), file=sys.stderr)
+        sys.exit(1)
 
 
 async def _view(cluster: ClusterId, kubeconfig: Sequence[Path] | None, context: str) -> ClusterView:
+    version = ""
     try:
-        async with asyncio.timeout(PATIENCE), await connect(kubeconfig, context, name=cluster) as connection:
+        async with await connect(kubeconfig, context, name=cluster) as connection:
             client = Client(connection)
-            version = await client.version()
+            async with asyncio.timeout(PATIENCE):
+                version = (await client.version()).git_version
             exports = await _all(client, SERVICE_EXPORTS)
             imports = await _all(client, SERVICE_IMPORTS)
-    except ResourceMissing:
-        return ClusterView(cluster=cluster, error="the CRDs are missing; apply the files of crds/")
-    except KubeError as error:
-        return ClusterView(cluster=cluster, error=str(error))
-    except TimeoutError:
-        return ClusterView(cluster=cluster, error=f"no answer within {PATIENCE:.0f} s")
-    return ClusterView(cluster=cluster, version=version.git_version, exports=exports, imports=imports)
+    except (KubeError, TimeoutError) as error:
+        state, problem = _state_and_problem(error, context)
+        return ClusterView(cluster=cluster, version=version, state=state, problem=" ".join(problem.split()))
+    return ClusterView(cluster=cluster, version=version, exports=exports, imports=imports)
 
 
 async def _all(client: Client, resource: Resource[Any]) -> tuple[Any, ...]:
     return tuple([item async for page in client.list_pages(resource) for item in page.items])
 
 
-def status_tables(views: Sequence[ClusterView]) -> Iterable[Table]:
-    """The tables to print: clusters, exports, imports and, when there are any, conflicts."""
-    yield _table(
-        "Clusters",
-        ("CLUSTER", "VERSION", "EXPORTS", "IMPORTS", "STATE"),
-        (
-            (
-                view.cluster,
-                view.version,
-                str(len(view.exports)),
-                str(len(view.imports)),
-                view.error or "reachable",
-            )
-            for view in views
-        ),
-    )
-    exports = sorted(
-        ((export.key, view.cluster, export) for view in views for export in view.exports),
-        key=lambda row: row[:2],
-    )
-    yield _table(
-        "Exports",
-        ("SERVICE", "CLUSTER", "VALID", "READY", "CONFLICT"),
-        (
-            (
-                str(key),
-                cluster,
-                *(_shown(export.status.conditions, type_) for type_ in (VALID, READY, CONFLICT)),
-            )
-            for key, cluster, export in exports
-        ),
-    )
-    yield _table(
-        "Imports", ("SERVICE", "TYPE", "PORTS", "FROM", *(view.cluster for view in views)), _imports(views)
-    )
-    conflicts = [
-        (str(key), cluster, condition.message)
-        for key, cluster, export in exports
-        for condition in export.status.conditions
-        if condition.type == CONFLICT and condition.status == "True"
-    ]
-    if conflicts:
-        yield _table("Conflicts", ("SERVICE", "CLUSTER", "WHAT"), conflicts)
-
-
-def _imports(views: Sequence[ClusterView]) -> Iterable[tuple[str, ...]]:
-    by_key: dict[ServiceKey, dict[ClusterId, ServiceImport]] = {}
-    for view in views:
-        for service_import in view.imports:
-            by_key.setdefault(service_import.key, {})[view.cluster] = service_import
-    for key, found in sorted(by_key.items()):
-        first = next(iter(found.values()))
-        ports = ",".join(f"{port.port}/{port.protocol}" for port in first.spec.ports)
-        sources = ",".join(each.cluster for each in first.status.clusters)
-        yield (
-            str(key),
-            first.spec.type,
-            ports,
-            sources,
-            *(_address(found.get(view.cluster)) for view in views),
-        )
-
-
-def _address(service_import: ServiceImport | None) -> str:
-    if service_import is None:
-        return "-"
-    return ",".join(service_import.spec.ips) or "no address"
-
-
-def _shown(conditions: Sequence[Condition], type_: str) -> str:
-    """A condition in one cell: its status, and its reason when that says more."""
-    for condition in conditions:
-        if condition.type == type_:
-            good = "False" if type_ == CONFLICT else "True"
+def _state_and_problem(error: KubeError | TimeoutError, context: str) -> tuple[str, str]:
+    """A word or two for the table, and a sentence that says what to do."""
+    match error:
+        case ResourceMissing():
+            return "CRDs missing", f"its CRDs are missing; run: kubectl --context {context} apply -f crds/"
+        case Unauthorized():
             return (
-                condition.status if condition.status == good else f"{condition.status} ({condition.reason})"
+                "not authorized",
+                f"it does not accept the credentials of context {context!r} ({error}); renew them",
             )
-    return "-"
-
-
-def _table(title: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
-    table = Table(*headings, title=title, title_justify="left", box=None, pad_edge=False)
-    for row in rows:
-        table.add_row(*row)
-    return table
+        case Forbidden():
+            return "forbidden", f"{error}; allow the user of context {context!r} to list these"
+        case TimeoutError():
+            return "unreachable", f"no answer within {PATIENCE:g} s; check that its API server is well"
+        case Unreachable():
+            reason = str(error).partition(": ")[2] or str(error)
+            return (
+                "unreachable",
+                f"{reason}; check that its API server runs, and the server of context {context!r}",
+            )
+        case _:
+            return "failed", f"{error}; look into the log of its API server"

@@ -49,6 +49,9 @@ class Listen(Struct, frozen=True):
     host: str
     port: int
 
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
 
 class DnsOptions(Struct, frozen=True, kw_only=True):
     """Where to answer, and the zone to answer for. `ttl` is in seconds."""
@@ -66,7 +69,7 @@ class CannotListenError(Exception):
         self.what = what
         self.listen = listen
         self.reason = os.strerror(error.errno) if known and error.errno else str(error.strerror or error)
-        super().__init__(f"{what}: cannot listen on {listen.host}:{listen.port}: {self.reason}")
+        super().__init__(f"{what}: cannot listen on {listen}: {self.reason}")
 
 
 class Process:

@@ -1,0 +1,109 @@
+"""What `mcs status` shows of the answers of clusters."""
+
+from __future__ import annotations
+
+from mcs.cli.tables import ClusterView, Table, status_tables
+from mcs.model.meta import Condition, ConditionStatus, ObjectMeta
+from mcs.model.multicluster import (
+    ImportCluster,
+    ImportPort,
+    ImportType,
+    ServiceExport,
+    ServiceExportStatus,
+    ServiceImport,
+    ServiceImportSpec,
+    ServiceImportStatus,
+)
+from mcs.model.names import ClusterId
+
+
+def _condition(type_: str, status: ConditionStatus, reason: str = "Why", message: str = "m") -> Condition:
+    return Condition(type=type_, status=status, reason=reason, message=message, last_transition_time="")
+
+
+def _export(name: str, *conditions: Condition) -> ServiceExport:
+    return ServiceExport(
+        metadata=ObjectMeta(namespace="shop", name=name), status=ServiceExportStatus(conditions=conditions)
+    )
+
+
+def _import(
+    name: str, *ips: str, type_: ImportType = "ClusterSetIP", sources: tuple[str, ...] = ("east",)
+) -> ServiceImport:
+    return ServiceImport(
+        metadata=ObjectMeta(namespace="shop", name=name),
+        spec=ServiceImportSpec(
+            type=type_,
+            ports=(ImportPort(port=80, protocol="TCP"), ImportPort(port=53, protocol="UDP")),
+            ips=ips,
+        ),
+        status=ServiceImportStatus(clusters=tuple(ImportCluster(cluster=each) for each in sources)),
+    )
+
+
+def _view(
+    cluster: str, exports: tuple[ServiceExport, ...] = (), imports: tuple[ServiceImport, ...] = ()
+) -> ClusterView:
+    return ClusterView(cluster=ClusterId(cluster), version="v1.34.1", exports=exports, imports=imports)
+
+
+def _tables(*views: ClusterView) -> dict[str, Table]:
+    return {table.title: table for table in status_tables(views)}
+
+
+GOOD = (_condition("Valid", "True"), _condition("Ready", "True"), _condition("Conflict", "False"))
+
+
+def test_every_row_has_a_cell_for_each_heading() -> None:
+    view = _view("east", (_export("web", _condition("Conflict", "True")),), (_import("web", "10.0.0.1"),))
+    for table in status_tables((view,)):
+        assert table.rows
+        assert {len(row) for row in table.rows} == {len(table.headings)}
+
+
+def test_a_cluster_that_was_not_read_shows_no_counts() -> None:
+    gone = ClusterView(cluster=ClusterId("west"), state="unreachable", problem="network: refused")
+    assert _tables(_view("east", (_export("web", *GOOD),)), gone)["Clusters"].rows == (
+        ("east", "v1.34.1", "1", "0", "reachable"),
+        ("west", "-", "-", "-", "unreachable"),
+    )
+
+
+def test_exports_are_sorted_by_service_then_by_cluster() -> None:
+    tables = _tables(_view("west", (_export("web", *GOOD),)), _view("east", (_export("web"), _export("api"))))
+    assert tables["Exports"].rows == (
+        ("shop/api", "east", "-", "-", "-"),
+        ("shop/web", "east", "-", "-", "-"),
+        ("shop/web", "west", "True", "True", "False"),
+    )
+
+
+def test_imports_show_the_addresses_of_each_cluster() -> None:
+    tables = _tables(
+        _view("west", imports=(_import("web", "10.98.0.1", "fd00::1", sources=("west", "east")),)),
+        _view("east", imports=(_import("web"), _import("db", type_="Headless"))),
+    )
+    assert tables["Imports"].rows == (
+        ("shop/db", "east", "Headless", "80/TCP, 53/UDP", "east", "-"),
+        ("shop/web", "east", "ClusterSetIP", "80/TCP, 53/UDP", "east", "waiting for one"),
+        ("shop/web", "west", "ClusterSetIP", "80/TCP, 53/UDP", "east, west", "10.98.0.1, fd00::1"),
+    )
+
+
+def test_what_is_wrong_with_an_export_is_told_once_with_its_message() -> None:
+    refused = _export(
+        "old", _condition("Valid", "False", "NoService", "There is\nnone."), _condition("Ready", "False")
+    )
+    conflicting = _export("web", *GOOD[:2], _condition("Conflict", "True", "PortConflict", "Ports differ."))
+    waiting = _export("api", GOOD[0], _condition("Ready", "False", "Pending", "Soon."), GOOD[2])
+    assert _tables(_view("east", (refused, conflicting, waiting)))["Conflicts and refusals"].rows == (
+        ("shop/api", "east", "Ready False, Pending: Soon."),
+        ("shop/old", "east", "Valid False, NoService: There is none."),
+        ("shop/web", "east", "Conflict True, PortConflict: Ports differ."),
+    )
+
+
+def test_without_conflicts_there_is_no_table_of_them() -> None:
+    tables = _tables(_view("east", (_export("web", *GOOD),)))
+    assert list(tables) == ["Clusters", "Exports", "Imports"]
+    assert tables["Imports"].rows == ()
