@@ -1,8 +1,7 @@
 """A Deployment and its ReplicaSets: one step of a rollout at a time.
 
-Source: Kubernetes concepts, "Deployment" (Strategy, Deployment status, Rolling Back). A step is bounded
-twice, by the replicas asked for and by those available, so that a status not yet renewed never costs an
-address too much. `minReadySeconds` and the progress deadline are not simulated.
+Source: Kubernetes concepts, "Deployment" (Strategy, Deployment status, Rolling Back). `minReadySeconds` and the
+progress deadline are not simulated.
 """
 
 import hashlib
@@ -168,26 +167,25 @@ def _scaled_down(deployment: Object, old: Objects, current: Object | None = None
 
 
 def _spare(deployment: Object, old: Objects, current: Object | None) -> dict[str, int]:
-    _, unavailable = surge_and_unavailable(deployment)
-    least = _wanted(deployment) - unavailable
+    """How many pods each old ReplicaSet can lose: unready ones as long as what is left may become enough."""
+    least = _wanted(deployment) - surge_and_unavailable(deployment)[1]
     present = [*old, current] if current is not None else old
-    unready_new = (
-        max(0, _wanted(current) - _count(current, "availableReplicas")) if current is not None else 0
-    )
-    room = sum(map(_wanted, present)) - least - unready_new
+    available = sum(map(_available, present))
+    unready_room = available + sum(_wanted(rs) - _available(rs) for rs in old) - least
+    ready_room = available - least
     spare: dict[str, int] = {}
-    available = sum(min(_wanted(rs), _count(rs, "availableReplicas")) for rs in present)
     for rs in old:
-        unready = min(max(0, _wanted(rs) - _count(rs, "availableReplicas")), max(0, room))
-        spare[rs["metadata"]["name"]] = unready
-        room -= unready
-    ready_room = min(room, available - least)
-    for rs in old:
-        name = rs["metadata"]["name"]
-        taken = min(_wanted(rs) - spare[name], max(0, ready_room))
-        spare[name] += taken
-        ready_room -= taken
+        unready = max(0, min(_wanted(rs) - _available(rs), unready_room))
+        ready = max(0, min(_available(rs), ready_room))
+        unready_room -= unready
+        ready_room -= ready
+        spare[rs["metadata"]["name"]] = unready + ready
     return spare
+
+
+def _available(replica_set: Object) -> int:
+    # A status not yet renewed may still count pods that were given up.
+    return min(_wanted(replica_set), _count(replica_set, "availableReplicas"))
 
 
 def _count(replica_set: Object, field: str) -> int:

@@ -67,6 +67,8 @@ STEPS = [
     ("without surge an old one goes first", deployment(3, 0, 1), (0, 0), [(3, 3)], (0, 2)),
     ("an unready old one goes before a ready one", deployment(3, 1, 1), (2, 1), [(1, 1), (1, 0)], (2, 1, 0)),
     ("the oldest goes first", deployment(4, 1, 1), (3, 3), [(1, 1), (1, 1)], (3, 0, 0)),
+    ("too few are available to lose even unready ones", deployment(3, 1, 0), (1, 0), [(3, 1)], (1, 3)),
+    ("a status not yet renewed", deployment(3, 1, 0), (1, 0), [(3, 4)], (1, 3)),
     ("scaled up", deployment(5, 1, 0), (3, 3), [], (5,)),
     ("scaled down", deployment(1, 1, 0), (3, 3), [], (1,)),
     ("paused: nothing old goes", deployment(3, 1, 0, paused=True), (1, 1), [(3, 3)], (1, 3)),
