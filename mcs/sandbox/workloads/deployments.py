@@ -16,7 +16,12 @@ from mcs.sandbox.resources import DEPLOYMENTS, REPLICA_SETS
 from mcs.sandbox.store import Object, Objects
 from mcs.sandbox.workloads.actions import Actions, Create, Delete, Update
 from mcs.sandbox.workloads.conditions import condition, with_condition
-from mcs.sandbox.workloads.ownership import controlled_by, controller_reference, is_being_deleted
+from mcs.sandbox.workloads.ownership import (
+    controlled_by,
+    controller_reference,
+    is_being_deleted,
+    plan_claims,
+)
 
 HASH = "pod-template-hash"
 REVISION = "deployment.kubernetes.io/revision"
@@ -47,7 +52,9 @@ def _wanted(obj: Object) -> int:
 
 
 def plan_deployment(deployment: Object, replica_sets: Objects, now: datetime) -> Actions:
-    """The next step and the status. `replica_sets` are those of the namespace."""
+    """Claim what belongs to it, else the next step and the status. `replica_sets` are those of the namespace."""
+    if claims := plan_claims(DEPLOYMENTS, deployment, REPLICA_SETS, replica_sets):
+        return claims
     owned = sorted(controlled_by(deployment, replica_sets), key=_revision)
     name_hash = template_hash(deployment["spec"]["template"])
     current = next((rs for rs in owned if rs["metadata"].get("labels", {}).get(HASH) == name_hash), None)

@@ -10,7 +10,7 @@ from mcs.sandbox.deletion import FOREGROUND, ORPHAN
 from mcs.sandbox.resources import ResourceType
 from mcs.sandbox.store import Change, ChangeType, Key, Object, Store, key_of
 from mcs.sandbox.workloads.actions import Actions, Delete, Update
-from mcs.sandbox.workloads.ownership import is_being_deleted
+from mcs.sandbox.workloads.ownership import is_being_deleted, without_owners
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def plan_collection(
     if owners and owners <= absent_owners:
         return [Delete(resource, obj, "" if _deletion_finalizers(obj) else "Background")]
     if owners & absent_owners:
-        return [Update(resource, _without_owners(obj, absent_owners))]
+        return [Update(resource, without_owners(obj, absent_owners))]
     return []
 
 
@@ -94,7 +94,7 @@ def _plan_owner(
 ) -> Actions:
     uid, finalizers = obj["metadata"]["uid"], _deletion_finalizers(obj)
     if ORPHAN in finalizers:
-        freed = [Update(kind, _without_owners(dependent, {uid})) for kind, dependent in dependents]
+        freed = [Update(kind, without_owners(dependent, {uid})) for kind, dependent in dependents]
         return [*freed, Update(resource, _without_finalizer(obj, ORPHAN))]
     if FOREGROUND not in finalizers:
         return []
@@ -106,12 +106,6 @@ def _plan_owner(
 def _blocks(dependent: Object, uid: str) -> bool:
     references = dependent["metadata"].get("ownerReferences") or ()
     return any(ref["uid"] == uid and ref.get("blockOwnerDeletion") for ref in references)
-
-
-def _without_owners(obj: Object, uids: set[str]) -> Object:
-    metadata = obj["metadata"]
-    left = [ref for ref in metadata.get("ownerReferences") or () if ref["uid"] not in uids]
-    return {**obj, "metadata": {**metadata, "ownerReferences": left}}
 
 
 def _without_finalizer(obj: Object, name: str) -> Object:

@@ -70,7 +70,8 @@ def keys_for(change: Change, objects: ListObjects) -> Iterator[WorkKey]:
     resource, (namespace, name) = change.resource, key_of(change.new)
     for work in _OWN_WORK.get(resource, ()):
         yield WorkKey(work, namespace, name, resource)
-    yield from _controller_keys(change.new, namespace)
+    for obj in (change.old, change.new):
+        yield from _controller_keys(obj, namespace)
     if resource is PODS:
         yield from _service_keys(change, objects(SERVICES, namespace), namespace)
     elif resource is ENDPOINT_SLICES:
@@ -82,8 +83,8 @@ def keys_for(change: Change, objects: ListObjects) -> Iterator[WorkKey]:
         yield WorkKey(Work.NAMESPACE, "", namespace, NAMESPACES)
 
 
-def _controller_keys(obj: Object, namespace: str) -> Iterator[WorkKey]:
-    reference = controller_of(obj)
+def _controller_keys(obj: Object | None, namespace: str) -> Iterator[WorkKey]:
+    reference = controller_of(obj) if obj is not None else None
     if reference is not None and reference["kind"] in _CONTROLLERS:
         work, owner = _CONTROLLERS[reference["kind"]]
         yield WorkKey(work, namespace, reference["name"], owner)

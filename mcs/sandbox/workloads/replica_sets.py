@@ -1,14 +1,19 @@
 """A ReplicaSet and its Pods: how many there are, and which one goes first.
 
 Source: Kubernetes concepts, "ReplicaSet" (Scaling a ReplicaSet gives the order of deletion). What a Pod
-then goes through is left to `pods`; orphans are not adopted.
+then goes through is left to `pods`.
 """
 
 from mcs.sandbox.resources import PODS, REPLICA_SETS
 from mcs.sandbox.store import Object, Objects
 from mcs.sandbox.workloads.actions import Actions, Create, Delete, Update
 from mcs.sandbox.workloads.conditions import is_true
-from mcs.sandbox.workloads.ownership import controlled_by, controller_reference, is_being_deleted
+from mcs.sandbox.workloads.ownership import (
+    controlled_by,
+    controller_reference,
+    is_being_deleted,
+    plan_claims,
+)
 
 Rank = tuple[bool, str, str]
 
@@ -31,7 +36,12 @@ def pod_from(template: Object, namespace: str, owner: Object) -> Object:
 
 
 def plan_replica_set(replica_set: Object, pods: Objects) -> Actions:
-    """Create what is missing, delete what is too much, and tell the status. `pods` are those of the namespace."""
+    """Claim what belongs to it, else create what is missing, delete what is too much, and tell the status.
+
+    `pods` are those of the namespace.
+    """
+    if claims := plan_claims(REPLICA_SETS, replica_set, PODS, pods):
+        return claims
     active = [pod for pod in controlled_by(replica_set, pods) if is_active(pod)]
     actions: Actions = []
     if not is_being_deleted(replica_set):

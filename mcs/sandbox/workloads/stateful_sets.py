@@ -10,14 +10,25 @@ from mcs.sandbox.store import Object, Objects
 from mcs.sandbox.workloads.actions import Actions, Create, Delete, Update
 from mcs.sandbox.workloads.conditions import is_true
 from mcs.sandbox.workloads.deployments import template_hash
-from mcs.sandbox.workloads.ownership import controlled_by, controller_reference, is_being_deleted
+from mcs.sandbox.workloads.ownership import (
+    controlled_by,
+    controller_reference,
+    is_being_deleted,
+    plan_claims,
+)
 from mcs.sandbox.workloads.replica_sets import pod_from
 
 REVISION = "controller-revision-hash"
 
 
 def plan_stateful_set(stateful_set: Object, pods: Objects) -> Actions:
-    """The next ordinal to create, update or delete, and the status. `pods` are those of the namespace."""
+    """Claim what belongs to it, else the next ordinal to create, update or delete, and the status.
+
+    `pods` are those of the namespace.
+    """
+    named = [pod for pod in pods if pod["metadata"]["name"] == _pod_name(stateful_set, ordinal_of(pod))]
+    if claims := plan_claims(STATEFUL_SETS, stateful_set, PODS, named):
+        return claims
     owned = {ordinal_of(pod): pod for pod in controlled_by(stateful_set, pods)}
     actions: Actions = []
     if not is_being_deleted(stateful_set):
@@ -91,11 +102,15 @@ def _has_ended(pod: Object) -> bool:
     return pod.get("status", {}).get("phase") in ("Succeeded", "Failed")
 
 
+def _pod_name(stateful_set: Object, ordinal: int) -> str:
+    return f"{stateful_set['metadata']['name']}-{ordinal}"
+
+
 def _new_pod(stateful_set: Object, ordinal: int) -> Object:
     metadata, spec = stateful_set["metadata"], stateful_set["spec"]
     owner = controller_reference(STATEFUL_SETS, stateful_set)
     pod = pod_from(spec["template"], metadata["namespace"], owner)
-    name = f"{metadata['name']}-{ordinal}"
+    name = _pod_name(stateful_set, ordinal)
     pod["metadata"]["name"] = name
     pod["metadata"]["labels"] = {
         **pod["metadata"].get("labels", {}),

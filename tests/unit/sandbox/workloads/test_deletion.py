@@ -91,6 +91,43 @@ def test_orphans_stay_and_forget_their_owner() -> None:
     in_virtual_time(scene)
 
 
+def test_an_owner_that_comes_back_adopts_its_orphans() -> None:
+    async def scene(cluster: SimulatedCluster) -> None:
+        wanted = ((DEPLOYMENTS, "web", workload("web", 2)), (STATEFUL_SETS, "db", workload("db", 2)))
+        for resource, name, spec in wanted:
+            cluster.create(resource, name, spec=spec)
+        await asyncio.sleep(30)
+        pods = {pod["metadata"]["uid"] for pod in cluster.objects(PODS)}
+        for resource, name, _ in wanted:
+            cluster.api.delete(resource, "shop", name, DeleteOptions(propagation="Orphan"))
+        await asyncio.sleep(1)
+        for resource, name, spec in wanted:
+            cluster.create(resource, name, spec=spec)
+        await asyncio.sleep(30)
+        assert {pod["metadata"]["uid"] for pod in cluster.objects(PODS)} == pods
+        assert len(cluster.objects(REPLICA_SETS)) == 1
+        for resource, name, _ in wanted:
+            assert cluster.get(resource, name)["status"]["readyReplicas"] == 2
+
+    in_virtual_time(scene)
+
+
+def test_a_pod_whose_label_is_changed_is_let_go_of_and_replaced() -> None:
+    async def scene(cluster: SimulatedCluster) -> None:
+        cluster.create(DEPLOYMENTS, "web", spec=workload("web", 2))
+        cluster.create(SERVICES, "web", spec=service_spec("web"))
+        await asyncio.sleep(30)
+        name = cluster.pod_names()[0]
+        cluster.change(PODS, name, lambda pod: pod["metadata"]["labels"].update(app="debug"))
+        await asyncio.sleep(30)
+        assert name in cluster.pod_names()
+        assert controller_of(cluster.get(PODS, name)) is None
+        assert name not in {e["targetRef"]["name"] for e in cluster.endpoints("web")}
+        assert len(cluster.ready("web")) == 2
+
+    in_virtual_time(scene)
+
+
 def test_a_deleted_service_takes_its_slices_along() -> None:
     async def scene(cluster: SimulatedCluster) -> None:
         cluster.create(SERVICES, "web", spec=service_spec("web", ipFamilyPolicy="RequireDualStack"))

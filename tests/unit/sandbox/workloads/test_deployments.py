@@ -36,7 +36,7 @@ def replica_set(name: str, revision: int, replicas: int, available: int) -> Obje
             "name": name,
             "namespace": "shop",
             "uid": name,
-            "labels": {"pod-template-hash": name},
+            "labels": {"pod-template-hash": name, "app": "web"},
             "annotations": {"deployment.kubernetes.io/revision": str(revision)},
             "ownerReferences": [owner],
         },

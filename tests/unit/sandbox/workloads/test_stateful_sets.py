@@ -32,7 +32,7 @@ def pod(ordinal: int, state: str) -> Object:
         "metadata": {
             "name": f"db-{ordinal}",
             "uid": f"p{ordinal}",
-            "labels": {REVISION: revision},
+            "labels": {REVISION: revision, "app": "db"},
             "ownerReferences": [{"uid": "s", "kind": "StatefulSet", "name": "db", "controller": True}],
         },
         "status": {"conditions": [{"type": "Ready", "status": "True" if state[0] == "+" else "False"}]},
