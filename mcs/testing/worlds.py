@@ -40,8 +40,11 @@ def services(draw: st.DrawFn) -> Service:
 
 
 @st.composite
-def source_slices(draw: st.DrawFn, cluster: str, number: int) -> EndpointSlice:
-    """The cluster's slice of that number, of any family; some addresses may not be published."""
+def source_slices(draw: st.DrawFn, cluster: str, number: int, exported: Service | None) -> EndpointSlice:
+    """The cluster's slice of that number, of any family, mostly with the ports of the Service.
+
+    Some addresses may not be published.
+    """
     family = draw(st.sampled_from([IPV4] * 3 + [IPV6] * 3 + [AddressType("FQDN")]))
     own = f"10.{cluster[1:]}.{number}." if family == IPV4 else f"fd00:{cluster[1:]}:{number}::"
     addresses = st.integers(1, 9).map(lambda host: f"{own}{host}") | st.sampled_from(
@@ -61,7 +64,10 @@ def source_slices(draw: st.DrawFn, cluster: str, number: int) -> EndpointSlice:
             max_size=count,
         )
     )
-    ports = tuple(slice_port(f"{name} 8080".strip()) for name in draw(st.sets(_NAMES, max_size=2)))
+    names = {each.name for each in exported.spec.ports} if exported else set()
+    if draw(st.sampled_from([False] * 4 + [True])):
+        names = draw(st.sets(_NAMES, max_size=2))
+    ports = tuple(slice_port(f"{name} 8080".strip()) for name in sorted(names))
     return slice_(f"web-{number}", *endpoints, ports=ports, family=family)
 
 
@@ -75,10 +81,11 @@ def exporters(draw: st.DrawFn) -> tuple[Exporter, ...]:
 @st.composite
 def _exporters_in(draw: st.DrawFn, cluster: str) -> Exporter:
     rarely = st.sampled_from([False] * 9 + [True])
+    exported = None if draw(rarely) else draw(services())
     return exporter(
         cluster,
-        None if draw(rarely) else draw(services()),
-        *(draw(source_slices(cluster, number)) for number in range(draw(st.integers(0, 2)))),
+        exported,
+        *(draw(source_slices(cluster, number, exported)) for number in range(draw(st.integers(0, 2)))),
         export_=export(
             created=draw(st.integers(0, 2)),
             labels=draw(_METADATA),
