@@ -29,6 +29,9 @@ FIRST_PAUSE = 0.2
 LONGEST_PAUSE = 30.0
 """Bounds of the pause after errors, in seconds; it doubles from one to the other."""
 
+SETTLED = 10.0
+"""Seconds that a watch without events must last before an earlier error counts as over; connecting takes at most 5."""
+
 
 class Reader(Protocol):
     """What a reflector needs of a client (`mcs.kube.client.Client` is one)."""
@@ -140,17 +143,20 @@ class Reflector(Generic[T]):
 
     async def _watch(self, version: str) -> str:
         self.status.state = WatchState.WATCHING
-        self.status.error = None
         loop = asyncio.get_running_loop()
         began, events = loop.time(), self.status.events
         watch = self._reader.watch(
             self.resource, version, label_selector=self._selector, timeout_seconds=self._watch_seconds
         )
-        async with aclosing(watch) as received:
-            async for event in received:
-                self._hear()
-                self._pause = FIRST_PAUSE
-                version = self._take_in(event) or version
+        settled = loop.call_later(SETTLED, self._settle)
+        try:
+            async with aclosing(watch) as received:
+                async for event in received:
+                    self._hear()
+                    self._settle()
+                    version = self._take_in(event) or version
+        finally:
+            settled.cancel()
         if self.status.events == events and loop.time() - began < FIRST_PAUSE:
             await asyncio.sleep(FIRST_PAUSE)
         return version
@@ -181,6 +187,11 @@ class Reflector(Generic[T]):
 
     def _hear(self) -> None:
         self.status.heard = asyncio.get_running_loop().time()
+
+    def _settle(self) -> None:
+        """The trouble, if there was any, is over."""
+        self.status.error = None
+        self._pause = FIRST_PAUSE
 
     async def _wait(self, error: KubeError) -> None:
         if self.status.error is None or type(self.status.error) is not type(error):

@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from mcs.kube.decode import Bookmark, Deleted, Malformed, Page, Stored
 from mcs.kube.errors import (
@@ -143,6 +144,31 @@ def test_a_missing_resource_is_asked_for_again_and_nothing_counts_as_empty_meanw
     _, cache, reflector = reflected(missing, missing, [page(7, service("a", 1))])
     assert names(cache) == ["a"]
     assert reflector.status.error is None
+
+
+def test_a_lasting_trouble_is_logged_once_and_shows_while_it_is_tried_again() -> None:
+    class Unanswering(Script):
+        """Takes as long to refuse a watch as a network that drops packets."""
+
+        async def watch(self, *arguments: Any, **options: Any) -> AsyncGenerator[Any, None]:
+            await asyncio.sleep(5)
+            async for each in super().watch(*arguments, **options):
+                yield each
+
+    async def run() -> list[tuple[bool, WatchState]]:
+        script = Unanswering([page(7)], *[Unreachable("no connection")] * 8, [Stored(service("b", 8))])
+        reflector = Reflector(script, SERVICES, Cache[Service](), cluster="east")
+        task = asyncio.create_task(reflector.run(), name="reflector")
+        await asyncio.sleep(7)
+        found = [(reflector.status.error is None, reflector.status.state)]
+        await asyncio.sleep(193)
+        found.append((reflector.status.error is None, reflector.status.state))
+        task.cancel()
+        return found
+
+    with capture_logs() as logs:
+        assert run_virtual(run()) == [(False, WatchState.WATCHING), (True, WatchState.WATCHING)]
+    assert [entry["event"] for entry in logs] == ["cannot list or watch"]
 
 
 def test_no_error_empties_the_cache() -> None:
