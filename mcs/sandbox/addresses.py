@@ -339,7 +339,9 @@ def drop_what_the_type_has_no_use_for(service: Object, spec: Object, before: Obj
             if spec.get(key) == before.get(key):
                 spec.pop(key, None)
     node_ports.drop_unused(spec, before)
-    if spec.get("type") != "LoadBalancer" and "loadBalancer" in service.get("status", {}):
+    if before.get("type") == "LoadBalancer" != spec.get("type") and "loadBalancer" in service.get(
+        "status", {}
+    ):
         service["status"] = {**service["status"], "loadBalancer": {}}
 
 

@@ -13,6 +13,7 @@ from typing import Literal
 
 from mcs.sandbox import strategies
 from mcs.sandbox.apply import managed
+from mcs.sandbox.apply.admonitions import admonitions
 from mcs.sandbox.apply.merge import PatchError
 from mcs.sandbox.apply.schemas import ANY
 from mcs.sandbox.deletion import IMMORTAL_NAMESPACES, DeleteOptions, marked_for_deletion, without_grace
@@ -244,9 +245,12 @@ class Api:
     def _owned(
         self, resource: ResourceType, old: Object | None, new: Object, subresource: str, options: WriteOptions
     ) -> Object:
-        schema = schema_for(resource, _version(resource, options))
+        version = _version(resource, options)
+        schema = schema_for(resource, version)
         if schema is None:
             return new
+        if old is not None:
+            old = seen_through(resource, version, old)
         return managed.record_update(
             old, new, manager=options.manager, schema=schema, now=self.now(), subresource=subresource
         )
@@ -287,6 +291,7 @@ class Api:
         causes = [*invalid_name(resource, name), *invalid_in(resource, obj, None)]
         if causes:
             raise invalid(resource, name, causes)
+        _admonish(resource, obj, options)
         if self.store.get(resource, obj["metadata"].get("namespace", ""), name) is not None:
             raise already_exists(resource, name)
         return obj if options.dry_run else self._put("CREATE", resource, obj)
@@ -308,6 +313,7 @@ class Api:
         causes = [*invalid_metadata_change(resource, old, new), *invalid_in(resource, new, old, subresource)]
         if causes:
             raise invalid(resource, name, causes)
+        _admonish(resource, new, options)
         if strategies.means_the_same(old, new):
             return old
         if strategies.is_finished(new):
@@ -346,6 +352,12 @@ class Api:
 
 def _own_namespace(resource: ResourceType, obj: Object) -> str:
     return (obj.get("metadata") or {}).get("namespace", "") if resource.namespaced else ""
+
+
+def _admonish(resource: ResourceType, obj: Object, options: WriteOptions) -> None:
+    if not resource.custom:
+        for sentence in admonitions(resource.group, resource.kind, obj):
+            options.warn(sentence)
 
 
 def _version(resource: ResourceType, options: WriteOptions) -> str:

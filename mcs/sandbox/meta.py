@@ -126,12 +126,15 @@ _KEPT = ("creationTimestamp", "generation", "deletionTimestamp", "deletionGraceP
 
 
 def metadata_for_update(old: Object, new: Object) -> Object:
-    """The new object, with the metadata no update may change taken from the old one."""
+    """The new object, with the metadata no update may change taken from the old one.
+
+    An empty list of managedFields stays, because it asks for their removal.
+    """
     kept = {key: old["metadata"][key] for key in _KEPT if key in old["metadata"]}
     metadata = {
         key: value
         for key, value in new["metadata"].items()
-        if key not in _KEPT and value not in (None, "", [], {})
+        if key not in _KEPT and (value not in (None, "", [], {}) or (key == "managedFields" and value == []))
     }
     metadata = {"uid": old["metadata"]["uid"], **metadata, **kept}
     return {**new, "metadata": {**metadata, "resourceVersion": old["metadata"]["resourceVersion"]}}

@@ -49,6 +49,7 @@ class ResourceType:
     scale_paths: dict[str, dict[str, str]] = field(default_factory=dict)
     """For a custom resource with a scale subresource: specReplicasPath and so on, by version."""
     deprecation_warnings: dict[str, str] = field(default_factory=dict)
+    """What every request of a served version is answered with as a warning."""
 
     @property
     def group_resource(self) -> str:
@@ -92,7 +93,12 @@ _ALL = ("all",)
 _NO_COLLECTION_DELETE = tuple(verb for verb in ALL_VERBS if verb != "deletecollection")
 
 CONFIGMAPS = _core("configmaps", "ConfigMap", "cm")
-ENDPOINTS = _core("endpoints", "Endpoints", "ep")
+ENDPOINTS = _core(
+    "endpoints", "Endpoints", "ep",
+    deprecation_warnings={
+        "v1": "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"
+    },
+)  # fmt: skip
 EVENTS = _core("events", "Event", "ev")
 NAMESPACES = _core(
     "namespaces", "Namespace", "ns",

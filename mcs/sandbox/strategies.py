@@ -4,6 +4,8 @@ Source: API conventions, "Spec and Status" and "Metadata" (generation); "Create 
 Status subresource. Metadata rules shared by all kinds are in `meta`, defaults in `apply.defaults`.
 """
 
+from typing import Any
+
 from mcs.sandbox.resources import DEPLOYMENTS, NAMESPACES, NODES, PODS, ResourceType
 from mcs.sandbox.store import Object
 
@@ -71,7 +73,16 @@ def settable_at_creation(resource: ResourceType, obj: Object) -> Object:
     """The part of a new object that belongs to its creator, before the server adds the rest."""
     if has_status(resource) and resource is not NODES:
         obj = without_status(obj)
+    if resource.kind == "EndpointSlice":
+        return {**obj, "endpoints": _without_topology(obj.get("endpoints"))}
     return {**obj, "spec": {}} if resource is NAMESPACES else obj
+
+
+def _without_topology(endpoints: Any) -> Any:
+    """Endpoints without `deprecatedTopology`, which v1 shows and does not take."""
+    if not endpoints:
+        return endpoints
+    return [{key: each[key] for key in each if key != "deprecatedTopology"} for each in endpoints]
 
 
 def prepared_for_update(resource: ResourceType, old: Object, new: Object, subresource: str) -> Object:

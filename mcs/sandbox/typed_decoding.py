@@ -4,6 +4,7 @@ The types come from `apply.schemas`. Values that fit but are not allowed are the
 Source: Kubernetes API conventions, "Primitive types".
 """
 
+import re
 from typing import Any
 
 from mcs.sandbox.apply.schemas import Object, Schema
@@ -14,9 +15,23 @@ _GO_TYPES = {
 }  # fmt: skip
 
 
+_NOT_BASE64 = re.compile(r"[^A-Za-z0-9+/=\r\n]|=(?=[^=\r\n])")
+
+
 def decoding_error(obj: Object, schema: Schema) -> str:
     """The first place whose type is wrong, as a sentence; empty when there is none."""
-    return _error(obj, schema, schema.name, "")
+    return _error(obj, schema, schema.name, "") or _bytes_error(obj, _BYTES.get(schema.name, ""))
+
+
+_BYTES = {"Secret": "data", "ConfigMap": "binaryData"}
+
+
+def _bytes_error(obj: Object, field: str) -> str:
+    for text in (obj.get(field) or {}).values() if field else ():
+        wrong = _NOT_BASE64.search(text or "")
+        if wrong or len(text or "") % 4:
+            return f"illegal base64 data at input byte {wrong.start() if wrong else len(text) // 4 * 4}"
+    return ""
 
 
 def _error(value: Any, schema: Schema, struct: str, path: str) -> str:

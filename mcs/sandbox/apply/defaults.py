@@ -56,6 +56,9 @@ def _fill_service(service: Object) -> None:
         filled(spec, internalTrafficPolicy="Cluster")
     if spec["type"] == "LoadBalancer":
         filled(spec, allocateLoadBalancerNodePorts=True)
+        for ingress in (service["status"].get("loadBalancer") or {}).get("ingress") or ():
+            if ingress.get("ip"):
+                filled(ingress, ipMode="VIP")
 
 
 def _fill_deployment(deployment: Object) -> None:

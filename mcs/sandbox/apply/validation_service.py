@@ -59,6 +59,9 @@ def invalid_service(service: Object, old: Object | None) -> Iterator[Cause]:
     yield from _repeated_ports(ports)
     yield from _invalid_load_balancer(spec)
     yield from _invalid_traffic(spec)
+    ingress = ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress")
+    if ingress and spec["type"] != "LoadBalancer":
+        yield forbidden("status.loadBalancer.ingress", "may only be used when `spec.type` is 'LoadBalancer'")
 
 
 def _changed_class(spec: Object, before: Object) -> Iterator[Cause]:

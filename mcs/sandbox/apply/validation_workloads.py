@@ -41,6 +41,20 @@ def invalid_deployment(deployment: Object, old: Object | None) -> Iterator[Cause
         yield invalid("spec.progressDeadlineSeconds", deadline, "must be greater than minReadySeconds")
     if old is not None:
         yield from immutable("spec.selector", spec.get("selector"), old["spec"].get("selector"))
+        yield from _invalid_counts(deployment.get("status") or {})
+
+
+def _invalid_counts(status: Object) -> Iterator[Cause]:
+    """Pods counted in a smaller circle cannot be more than those of the wider one."""
+    names = ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas", "unavailableReplicas")
+    yield from negative(status, "status", *names)
+    for name, within in (
+        ("updatedReplicas", "replicas"), ("readyReplicas", "replicas"), ("availableReplicas", "replicas"),
+        ("availableReplicas", "readyReplicas"),
+    ):  # fmt: skip
+        if (found := status.get(name, 0)) > status.get(within, 0):
+            why = "cannot be greater than " + ("status.replicas" if within == "replicas" else within)
+            yield invalid(f"status.{name}", found, why)
 
 
 def invalid_replica_set(replica_set: Object, old: Object | None) -> Iterator[Cause]:
