@@ -54,24 +54,29 @@ def with_stored_metadata(obj: Object, schema: Schema) -> Object:
     return {**obj, "metadata": stored_form(obj.get("metadata") or {}, metadata)}
 
 
-def canonical_quantity(value: Any) -> Any:
-    """A quantity in its canonical spelling (`0.5` is `500m`, `1024Mi` is `1Gi`); other values as they are."""
+def amount_of(value: Any) -> Decimal | None:
+    """The number that a quantity stands for; None when the value is no quantity."""
     text = str(value)
     number = text.rstrip("inumkKMGTPE") or text
     suffix = text[len(number) :]
-    units = _BINARY if suffix in _BINARY else _DECIMAL
     try:
-        amount = Decimal(number) * units[suffix]
+        return Decimal(number) * (_BINARY | _DECIMAL)[suffix]
     except (InvalidOperation, KeyError):
+        return None
+
+
+def canonical_quantity(value: Any) -> Any:
+    """A quantity in its canonical spelling (`0.5` is `500m`, `1024Mi` is `1Gi`); other values as they are."""
+    amount = amount_of(value)
+    if amount is None:
         return value
     if amount == 0:
         return "0"
-    if units is _BINARY and abs(amount) < 1024:
-        units = _DECIMAL
-    fitting = [s for s, unit in units.items() if amount % unit == 0]
+    units = _BINARY if str(value).endswith("i") and abs(amount) >= 1024 else _DECIMAL
+    fitting = [suffix for suffix, unit in units.items() if amount % unit == 0]
     if not fitting:
-        return f"{_plain(amount)}" if units is _BINARY else value
-    best = max(fitting, key=lambda s: units[s])
+        return _plain(amount) if units is _BINARY else value
+    best = max(fitting, key=lambda suffix: units[suffix])
     return f"{_plain(amount / units[best])}{best}"
 
 

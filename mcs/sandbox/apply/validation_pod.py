@@ -1,8 +1,8 @@
 """What may not stand in a Pod or pod template: what people get wrong in containers, ports, probes and
 volumes.
 
-Quantities and the many rules of single volume types and security contexts are left to a real server; the
-sandbox runs no containers. (Kubernetes API reference, "Pod".)
+The many rules of single volume types and security contexts are left to a real server; the sandbox runs no
+containers. (Kubernetes API reference, "Pod".)
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,6 +26,7 @@ from mcs.sandbox.apply.formats import (
     subdomain_errors,
 )
 from mcs.sandbox.apply.schemas import Object
+from mcs.sandbox.apply.stored import amount_of
 from mcs.sandbox.apply.validation_metadata import invalid_labels
 from mcs.sandbox.apply.validation_service import PROTOCOLS, invalid_target
 
@@ -108,6 +109,7 @@ def _invalid_containers(containers: Sequence[Object], volumes: list[str], path: 
         yield from _invalid_mounts(container.get("volumeMounts") or [], volumes, f"{where}.volumeMounts")
         if container["imagePullPolicy"] not in PULL_POLICIES:
             yield not_supported(f"{where}.imagePullPolicy", container["imagePullPolicy"], PULL_POLICIES)
+        yield from _invalid_resources(container["resources"], f"{where}.resources")
         for probe in ("livenessProbe", "readinessProbe", "startupProbe"):
             if probe in container:
                 yield from _invalid_probe(container[probe], f"{where}.{probe}")
@@ -159,6 +161,21 @@ def _invalid_mounts(mounts: Sequence[Object], volumes: list[str], path: str) -> 
         if mount["mountPath"] in paths:
             yield invalid(f"{where}.mountPath", mount["mountPath"], "must be unique")
         paths.add(mount["mountPath"])
+
+
+def _invalid_resources(resources: Object, path: str) -> Iterator[Cause]:
+    limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
+    for field, quantities in (("limits", limits), ("requests", requests)):
+        for name, quantity in quantities.items():
+            amount = amount_of(quantity)
+            if amount is not None and amount < 0:
+                why = "must be greater than or equal to 0"
+                yield invalid(f"{path}.{field}[{name}]", quantity, why)
+    for name in sorted(requests.keys() & limits.keys()):
+        wanted, most = amount_of(requests[name]), amount_of(limits[name])
+        if wanted is not None and most is not None and wanted > most:
+            why = f"must be less than or equal to {name} limit of {limits[name]}"
+            yield invalid(f"{path}.requests", requests[name], why)
 
 
 def _invalid_probe(probe: Object, path: str) -> Iterator[Cause]:
