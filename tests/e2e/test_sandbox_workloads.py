@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from mcs.sandbox.clusterset import Clusterset, ClusterShape, dual_stack
-from mcs.sandbox.manifests import sample_folder, sample_objects
+from mcs.sandbox.manifests import ApplyFailedError, apply_objects, sample_folder, sample_objects
 from mcs.sandbox.workloads.pods import Pace
 from mcs.testing.virtual_time import run_virtual
 from tests.e2e.sandbox_client import MERGE, STRATEGIC, Client, Json
@@ -26,14 +26,14 @@ PACE = Pace(start=1, ready=2, stop=4, load_balancer=3)
 Scene = Callable[[Client], Coroutine[Any, Any, None]]
 
 
-def in_one_cluster(tmp_path: Path, scene: Scene, with_sample: bool = True) -> None:
+def in_one_cluster(tmp_path: Path, scene: Scene) -> None:
     """Play a scene in cluster east once the sample runs."""
 
     async def play() -> None:
         shapes: tuple[ClusterShape, ...] = (dual_stack("east", 0),)
         path = tmp_path / "kubeconfig"
         async with (
-            Clusterset(path, shapes=shapes, pace=PACE, with_sample=with_sample) as clusterset,
+            Clusterset(path, shapes=shapes, pace=PACE) as clusterset,
             Client(clusterset["east"].server) as client,
         ):
             await asyncio.sleep(30)
@@ -226,6 +226,26 @@ def test_an_error_inside_the_block_comes_out_as_it_is(tmp_path: Path) -> None:
             raise LookupError("mine")
 
     with pytest.raises(LookupError, match="mine"):
+        run_virtual(play())
+
+
+REFUSED = [
+    ({"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "t"}}, "east serves no Thing"),
+    (
+        {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": {"ports": []}},
+        "Service s was refused with 422.*spec.ports: Required value",
+    ),
+]
+
+
+@pytest.mark.parametrize(("obj", "message"), REFUSED)
+def test_a_manifest_that_is_refused_is_named_with_the_reason(tmp_path: Path, obj: Json, message: str) -> None:
+    async def play() -> None:
+        path, shapes = tmp_path / "kubeconfig", (dual_stack("east", 0),)
+        async with Clusterset(path, shapes=shapes, with_sample=False) as clusterset:
+            await apply_objects(clusterset["east"].server, [obj])
+
+    with pytest.raises(ApplyFailedError, match=message):
         run_virtual(play())
 
 
