@@ -6,6 +6,7 @@ Sources: KEP-1645 (constants of the MCS API), KEP-2149 (cluster id), RFC 1123 as
 import base64
 import hashlib
 import re
+from functools import lru_cache
 from typing import NamedTuple, NewType
 
 ClusterId = NewType("ClusterId", str)
@@ -67,6 +68,7 @@ def cluster_id_error(text: str) -> str | None:
     return None
 
 
+@lru_cache(maxsize=1 << 15)
 def name_hash(*parts: str, length: int = 16) -> str:
     """The first `length` characters of base32hex(SHA-256) in lower case over `parts` joined by '/'."""
     digest = hashlib.sha256("/".join(parts).encode()).digest()

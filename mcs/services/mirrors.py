@@ -62,11 +62,10 @@ def desired_mirrors(
     carry, empty when there is none.
     """
     return tuple(
-        _mirror(
-            observed, exporter, source, names_in_mirrors(offered_ports(exporter.service), names), derived_name
-        )
+        _mirror(observed, exporter, source, own_names, derived_name)
         for exporter in sorted(exporters, key=lambda exporter: exporter.cluster)
         if exporter.service is not None
+        for own_names in [names_in_mirrors(offered_ports(exporter.service), names)]
         for source in sorted(exporter.slices, key=lambda source: source.metadata.name)
         if _is_source(source, observed.key)
     )
@@ -112,9 +111,9 @@ def _mirror(
 
 
 def _mirrored_endpoint(endpoint: Endpoint, source: EndpointSlice, *, is_local: bool) -> Endpoint:
-    published = (published_address(address, source.address_type) for address in endpoint.addresses)
+    published = [published_address(address, source.address_type) for address in endpoint.addresses]
     return Endpoint(
-        addresses=tuple(address for address in published if address),
+        addresses=tuple([address for address in published if address]),
         conditions=endpoint.conditions,
         hostname=endpoint.hostname if endpoint.hostname and is_dns_label(endpoint.hostname) else None,
         node_name=endpoint.node_name if is_local else None,
@@ -136,17 +135,8 @@ def _meaning(mirror: EndpointSlice) -> _Meaning:
     return _Meaning(
         labels=tuple(labels.get(label) for label in _OWNED_LABELS),
         address_type=mirror.address_type,
-        endpoints=tuple(_without_empty_texts(endpoint) for endpoint in mirror.endpoints or ()),
+        endpoints=mirror.endpoints or (),
         ports=tuple(replace(port, name=port.name or "") for port in mirror.ports or ()),
-    )
-
-
-def _without_empty_texts(endpoint: Endpoint) -> Endpoint:
-    return replace(
-        endpoint,
-        hostname=endpoint.hostname or None,
-        node_name=endpoint.node_name or None,
-        zone=endpoint.zone or None,
     )
 
 
