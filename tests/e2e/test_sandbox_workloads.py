@@ -85,7 +85,7 @@ def test_the_scale_subresource_changes_the_addresses(tmp_path: Path) -> None:
 def test_a_rolling_update_never_has_fewer_than_one_address_less(tmp_path: Path) -> None:
     async def scene(client: Client) -> None:
         before, seen = set(await ready(client, "web")), []
-        container = {"name": "web", "image": "registry.k8s.io/pause:3.11"}
+        container = {"name": "web", "image": "pause:3.11"}
         change = {"spec": {"template": {"spec": {"containers": [container]}}}}
         await client.patch(f"{APPS}/deployments/web", change, STRATEGIC)
         for _ in range(120):
