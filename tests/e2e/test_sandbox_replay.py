@@ -11,6 +11,8 @@ from tests.replay.recordings import recorded
 from tests.replay.replayer import Answers, Server, replay
 from tests.replay.sequences import HERE, Sequence, all_sequences
 
+# Several sequences wait for watches to end; on a busy machine they take their time.
+pytestmark = pytest.mark.timeout(180)
 RANGES = (IPv4Network("10.100.0.0/16"), IPv6Network("fd00:10:100::/112"))
 
 
@@ -42,4 +44,4 @@ def test_every_listed_difference_still_occurs(verdict: Verdict) -> None:
 
 
 def test_enough_requests_are_answered_equally(verdict: Verdict) -> None:
-    assert verdict.equal >= 450, str(verdict)
+    assert verdict.equal >= 600, str(verdict)

@@ -42,7 +42,8 @@ class _Placeholders:
     ages: set[int] = field(default_factory=set)
 
     def is_literal(self, found: str) -> bool:
-        return re.search(rf"(?<![\w.:]){re.escape(found)}(?![\w.]|:\w)", self.literals) is not None
+        bounded = rf"(?<![\w.:]){re.escape(found)}(?![\w.]|:\w)"
+        return found in self.literals and re.search(bounded, self.literals) is not None
 
     def uid(self, found: str) -> str:
         if self.is_literal(found):
@@ -63,8 +64,6 @@ class _Placeholders:
             self.strings[name] = f"{prefix}<generated#{taken + 1}>"
 
     def text(self, value: str) -> str:
-        if self.is_literal(value):
-            return value
         value = _UID.sub(lambda found: self.uid(found[0]), value)
         value = _TIME.sub(lambda found: found[0] if self.is_literal(found[0]) else "<time>", value)
         value = _VERSION_IN_TEXT.sub(lambda found: f"{found[1]}<version>", value)
