@@ -19,6 +19,8 @@ import pytest
 import yaml
 
 from mcs import __version__
+from mcs.cli import processes, status
+from mcs.cli.main import main
 from mcs.sandbox.server import ApiServer, kubeconfig
 from tests.scenarios.api import Api
 from tests.scenarios.objects import expanded
@@ -113,45 +115,56 @@ def test_help_loads_nothing_heavy() -> None:
 # Mistakes of configuration.
 
 
-async def test_a_configuration_that_cannot_work_is_one_line_and_status_1(tmp_path: Path) -> None:
-    config = str(_config(tmp_path, [ApiServer("east", port=1)]))
-    east = ("controller", "--kubeconfig", config, "--cluster", "east")
+EAST = ("--cluster", "east")
+ANY = ("--metrics-listen", "127.0.0.1:0")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("controller", *EAST, "--cluster", "south"), "context 'south': there is no such context in"),
+        (("dns", "--context", "south"), "(there are: east)"),
+        (("status", "--cluster", "south"), "context 'south': there is no such context in"),
+        (("dns", "--kubeconfig", "/nosuch"), "file /nosuch: does not exist; check the path"),
+        (
+            ("controller", *EAST, "--metrics-listen", "TAKEN"),
+            "cannot listen on TAKEN: Address already in use; choose another address or port with --metrics-listen",
+        ),
+        (
+            ("controller", *EAST, *ANY, "--dns-listen", "TAKEN", "--dns-cluster", "east"),
+            "cannot listen on TAKEN: Address already in use; choose another address or port with --dns-listen",
+        ),
+        (("dns", *ANY, "--listen", "TAKEN"), "choose another address or port with --listen"),
+        (("dns", *ANY, "--listen", "192.0.2.1:53"), "cannot listen on 192.0.2.1:53: Cannot assign requested"),
+        (("dns", "--metrics-listen", "[2001:db8::1]:80"), "cannot listen on [2001:db8::1]:80: "),
+    ],
+)
+def test_a_configuration_that_cannot_work_is_one_line_and_status_1(
+    arguments: tuple[str, ...],
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    # Logs are set up for a whole process, which here is that of the tests.
+    for module in (processes, status):
+        monkeypatch.setattr(module, "set_up_logs", lambda *_, **__: None)
+    monkeypatch.setenv("KUBECONFIG", str(_config(tmp_path, [ApiServer("east", port=1)])))
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
-        cases: list[tuple[tuple[str, ...], str]] = [
-            (("dns",), "mcs: there is no kubeconfig: name one, set KUBECONFIG or create ~/.kube/config"),
-            ((*east, "--cluster", "south"), "context 'south': there is no such context in"),
-            (
-                (*east, "--metrics-listen", address),
-                f"mcs: cannot listen on {address}: Address already in use; "
-                "choose another address or port with --metrics-listen",
-            ),
-            (
-                (*east, "--metrics-listen", "127.0.0.1:0", "--dns-listen", address, "--dns-cluster", "east"),
-                "Address already in use; choose another address or port with --dns-listen",
-            ),
-            (
-                (
-                    "dns",
-                    "--kubeconfig",
-                    config,
-                    "--metrics-listen",
-                    "127.0.0.1:0",
-                    "--listen",
-                    "192.0.2.1:53",
-                ),
-                "cannot listen on 192.0.2.1:53: Cannot assign requested address; choose another address or port "
-                "with --listen",
-            ),
-        ]
-        for arguments, said in cases:
-            done = await _mcs(tmp_path, *arguments)
-            problems = [line for line in done.errors.splitlines() if line.startswith("mcs: ")]
-            assert done.status == 1, (arguments, done)
-            assert done.out == ""
-            assert "Traceback" not in done.errors
-            assert len(problems) == 1, done.errors
-            assert said in problems[0]
+        monkeypatch.setattr(sys, "argv", ["mcs", *(each.replace("TAKEN", address) for each in arguments)])
+        with pytest.raises(SystemExit) as end:
+            main()
+    errors = capsys.readouterr().err
+    assert end.value.code == 1
+    assert errors.startswith("mcs: ")
+    assert errors.count("\n") == 1
+    assert said.replace("TAKEN", address) in errors
+
+
+async def test_without_a_kubeconfig_it_says_where_one_is_looked_for(tmp_path: Path) -> None:
+    said = "mcs: there is no kubeconfig: name one, set KUBECONFIG or create ~/.kube/config\n"
+    assert await _mcs(tmp_path, "dns") == Done(1, "", said)
 
 
 # mcs status.
@@ -255,12 +268,12 @@ async def _ended_by(
         try:
             assert await _until_answered(f"http://{address}/healthz", process) == "ok\n"
             process.send_signal(number)
-            status = await asyncio.wait_for(process.wait(), GUARD)
+            await asyncio.wait_for(process.wait(), GUARD)
         finally:
             if process.returncode is None:
                 process.kill()
                 await process.wait()
-    assert status == 0, log.read_text()
+    assert process.returncode == 0, log.read_text()
     return [json.loads(line) for line in log.read_text().splitlines()]
 
 
