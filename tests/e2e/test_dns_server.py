@@ -168,7 +168,7 @@ def test_a_client_that_never_reads_is_cut_off() -> None:
 
 
 async def test_connections_above_the_limit_are_closed_and_a_freed_place_is_given_again() -> None:
-    async with DnsServer(ZONE, "127.0.0.1", 0, tcp_connections=2) as server:
+    async with DnsServer(ZONE, "127.0.0.1", 0, tcp_connections=2, tcp_idle_timeout=1000) as server:
         streams = []
         for _ in range(2):
             reader, writer = await asyncio.open_connection(server.host, server.port)
@@ -176,7 +176,8 @@ async def test_connections_above_the_limit_are_closed_and_a_freed_place_is_given
             await read_framed(reader)
             streams.append((reader, writer))
         refused, refused_writer = await asyncio.open_connection(server.host, server.port)
-        assert await refused.read() == b""
+        async with asyncio.timeout(5):
+            assert await refused.read() == b""
         streams.append((refused, refused_writer))
         streams[0][1].write_eof()
         assert await streams[0][0].read() == b""

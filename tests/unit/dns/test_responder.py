@@ -109,3 +109,35 @@ def test_edns_versions_are_counted_by_their_full_code(version: int) -> None:
     answering = responder()
     answering.respond(dns.message.make_query(WEB, "A", use_edns=version).to_wire())
     assert dict(answering.counts) == {(1, 16 if version else 0): 1}
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [b"\x03abc\x00\x02de", b"\x06abcdef\x00", b"\x05abcd\x00\x01e"],
+    ids=["root inside", "root at the end", "root inside a label"],
+)
+def test_what_only_looks_like_an_absent_service_is_read_with_care(labels: bytes) -> None:
+    answering = responder()
+    below = b"\x04demo\x03svc\x0aclusterset\x05local\x00\x00\x01\x00\x01"
+    header = packet(WEB)[:12]
+    for first in (bytes((len(labels) - 1,)) + b"y" * (len(labels) - 1), labels):
+        asked = header + first + below
+        assert answering.respond(asked) == respond(asked, answering.zone)
+
+
+def test_a_long_label_does_not_reach_into_a_kept_denial() -> None:
+    answering = responder()
+    header, below = packet(WEB)[:12], b"\x04demo\x03svc\x0aclusterset\x05local\x00\x00\x01\x00\x01"
+    for labels in (b"\x1f" + b"a" * 31 + b"\x20" + b"b" * 32, b"\x40" + b"c" * 64):
+        asked = header + labels + below
+        assert answering.respond(asked) == respond(asked, answering.zone)
+
+
+def test_another_origin_is_denied_from_memory_too() -> None:
+    answering = responder()
+    answering.zone = moved = Zone.empty("set.example").as_synced()
+    for name in ("one.demo.svc.set.example.", "two.demo.svc.set.example.", "x.d.svc.clusterset.local."):
+        assert answering.respond(packet(name)) == respond(packet(name), moved)
+    moved_back = answering.zone = sample_zone()
+    for name in ("one.demo.svc.clusterset.local.", "two.demo.svc.clusterset.local."):
+        assert answering.respond(packet(name)) == respond(packet(name), moved_back)
