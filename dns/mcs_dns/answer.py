@@ -103,7 +103,7 @@ def resolve(question: Question, zone: Zone) -> Answer:
     if not zone.synced:
         return Answer(Rcode.SERVFAIL)
     records = records_of(asked, zone)
-    service = getattr(asked, "service", None)
+    service = _service_of(asked)
     if service not in zone.services:
         service = None
     if records is None:
@@ -146,6 +146,14 @@ def soa(zone: Zone) -> Record:
     settings = zone.settings
     data = f"{settings.nameserver}. {settings.mailbox}. {zone.serial} 7200 1800 86400 {settings.ttl}"
     return Record(settings.origin, settings.ttl, Type.SOA, data)
+
+
+def _service_of(asked: Asked) -> ServiceKey | None:
+    match asked:
+        case ServiceName(key) | PortName(key) | EndpointName(key):
+            return key
+        case _:
+            return None
 
 
 def _existing(key: ServiceKey, zone: Zone) -> ImportedService | None:

@@ -294,6 +294,6 @@ async def test_other_zones_are_refused(ask: Ask, name: str) -> None:
 
 @pytest.mark.spec("practice: clients wait for a reply that never comes", "MUST")
 async def test_a_denial_arrives_as_fast_as_an_answer(ask: Ask) -> None:
-    async with asyncio.timeout(1):
+    async with asyncio.timeout(4):
         for _ in range(20):
             await ask("nosuch.demo.svc", "A")

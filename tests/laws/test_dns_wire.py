@@ -84,7 +84,7 @@ def damaged(draw: st.DrawFn) -> bytes:
     return bytes(packet[: draw(st.integers(0, len(packet)))]) + draw(st.binary(max_size=12))
 
 
-@settings(max_examples=400)
+@settings(max_examples=400, deadline=None)
 @given(st.one_of(st.binary(max_size=600), damaged()), st.sampled_from([512, MAX_DATAGRAM, STREAM]))
 def test_any_bytes_get_a_response_within_the_limit_or_none(packet: bytes, limit: int) -> None:
     response = respond(packet, ZONE, limit)
