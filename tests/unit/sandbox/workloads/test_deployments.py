@@ -1,3 +1,5 @@
+"""Deployments: replica sets, rollouts one step at a time, and what their status says."""
+
 import asyncio
 from typing import Any
 

@@ -1,3 +1,5 @@
+"""The slices that a Service gets from its Pods, as the endpointslice controller writes them."""
+
 from typing import Any
 
 import pytest

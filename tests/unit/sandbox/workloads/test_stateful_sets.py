@@ -1,3 +1,5 @@
+"""StatefulSets: members in order, by name, and what their status says."""
+
 import asyncio
 from typing import Any
 
