@@ -13,7 +13,7 @@ from mcs.model.names import ClusterId
 from mcs.sandbox.server import ApiServer
 from mcs.testing.virtual_time import run_virtual
 from mcs.web.requests import RequestCounts
-from tests.e2e.scraping import Answer, fetched
+from tests.e2e.scraping import Answer, fetched, scraped
 from tests.scenarios.world import LOOPBACK, World, running_world, virtual_now
 
 CLUSTERS = ("east", "west")
@@ -48,8 +48,9 @@ def _dns(folder: Path) -> DnsProcess:
 
 
 async def _ready(process: Process) -> Answer:
-    """What /readyz answers; /healthz answers yes whatever the clusters do."""
+    """What /readyz answers; health and metrics are told whatever the clusters do."""
     assert await fetched(process, "/healthz") == Answer(200, "ok\n")
+    await scraped(process)
     return await fetched(process, "/readyz")
 
 
