@@ -14,8 +14,8 @@ log = structlog.get_logger(__name__)
 Main = Callable[[], Coroutine[Any, Any, None]]
 
 
-async def until_signalled(main: Main) -> None:
-    """Await `main`; SIGINT and SIGTERM cancel it, and its orderly end is awaited. Returns then as well."""
+async def until_signalled(main: Main) -> bool:
+    """Await `main`; SIGINT and SIGTERM cancel it, and its orderly end is awaited. True when it came to its own end."""
     loop = asyncio.get_running_loop()
     task = loop.create_task(main(), name="main")
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -25,13 +25,15 @@ async def until_signalled(main: Main) -> None:
     except asyncio.CancelledError:
         if not task.cancelled():
             raise
+        return False
     finally:
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.remove_signal_handler(number)
+    return True
 
 
-def run(main: Main) -> None:
-    """Run `main` to its end, or until a signal, on a loop of its own.
+def run(main: Main) -> bool:
+    """Run `main` to its end, or until a signal, on a loop of its own. True when it came to its own end.
 
     Lets mistakes of the user through; any other exception is a bug of ours, logged before the exit with status 1.
     """
@@ -39,9 +41,8 @@ def run(main: Main) -> None:
         if sys.platform == "linux":
             import uvloop
 
-            uvloop.run(until_signalled(main))
-        else:
-            asyncio.run(until_signalled(main))
+            return uvloop.run(until_signalled(main))
+        return asyncio.run(until_signalled(main))
     except UserMistakeError:
         raise
     except Exception:

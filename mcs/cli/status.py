@@ -23,6 +23,9 @@ from mcs.model.resources import SERVICE_EXPORTS, SERVICE_IMPORTS, Resource
 PATIENCE = 10.0
 """Seconds until a cluster must have answered first; lists may take longer. The others do not wait for their turn."""
 
+INTERRUPTED = 130
+"""The exit status that shells give to what Ctrl-C ended."""
+
 
 def print_status(clusters: Sequence[str], kubeconfig: Sequence[Path] | None) -> None:
     """Print the tables. A cluster that cannot be read is one line on standard error, and exit status 1."""
@@ -38,7 +41,8 @@ def print_status(clusters: Sequence[str], kubeconfig: Sequence[Path] | None) -> 
             )
         )
 
-    run(main)
+    if not run(main):
+        sys.exit(INTERRUPTED)
     draw(status_tables(views), Console())
     problems = [f"mcs: {view.cluster}: {view.problem}" for view in views if view.problem]
     if problems:

@@ -43,8 +43,8 @@ def _environment(home: Path) -> dict[str, str]:
     return {"HOME": str(home), "PATH": "/usr/bin:/bin"}
 
 
-async def _mcs(home: Path, *arguments: str) -> Done:
-    """`mcs ARGUMENTS`, run to its end."""
+async def _mcs(home: Path, *arguments: str, interrupt: asyncio.Event | None = None) -> Done:
+    """`mcs ARGUMENTS`, run to its end; SIGINT is sent when `interrupt` is set."""
     process = await asyncio.create_subprocess_exec(
         *MCS,
         *arguments,
@@ -53,6 +53,9 @@ async def _mcs(home: Path, *arguments: str) -> Done:
         stderr=asyncio.subprocess.PIPE,
     )
     try:
+        if interrupt is not None:
+            await asyncio.wait_for(interrupt.wait(), GUARD)
+            process.send_signal(signal.SIGINT)
         out, errors = await asyncio.wait_for(process.communicate(), GUARD)
     finally:
         if process.returncode is None:
@@ -294,3 +297,17 @@ async def test_a_signal_ends_controller_and_dns_in_order(tmp_path: Path) -> None
         assert events.index("started") < events.index("stopped") == len(events) - 1
         assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT.*Z", entry["timestamp"]) for entry in log)
         assert not [entry for entry in log if "exception" in entry]
+
+
+async def test_status_can_be_interrupted(tmp_path: Path) -> None:
+    asked = asyncio.Event()
+
+    async def say_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.set()
+        await reader.read()
+        writer.close()
+
+    async with await asyncio.start_server(say_nothing, "127.0.0.1", 0) as server:
+        config = _config(tmp_path, [ApiServer("silent", port=server.sockets[0].getsockname()[1])])
+        status = ("status", "--kubeconfig", str(config), "--cluster", "silent")
+        assert await _mcs(tmp_path, *status, interrupt=asked) == Done(130, "", "")
