@@ -5,7 +5,8 @@ from typing import Literal
 import dns.asyncquery
 import dns.message
 import dns.rcode
-from dns.rdtypes.IN.SRV import SRV
+
+from mcs.sandbox.expectations import Answer
 
 Transport = Literal["UDP", "TCP"]
 TRANSPORTS: tuple[Transport, ...] = ("UDP", "TCP")
@@ -13,10 +14,9 @@ PATIENCE = 3.0
 """Seconds to wait for one answer."""
 
 
-async def ask(port: int, name: str, kind: str, transport: Transport) -> frozenset[str] | str:
+async def ask(port: int, name: str, kind: str, transport: Transport) -> Answer:
     """The data of the answer's records, or the rcode when it is not NOERROR.
 
-    SRV records are given as port and target: priority and weight are the server's choice.
     Raises dns.exception.DNSException or OSError when no answer comes.
     """
     query = dns.message.make_query(name, kind)
@@ -24,8 +24,4 @@ async def ask(port: int, name: str, kind: str, transport: Transport) -> frozense
     response = await send(query, "127.0.0.1", port=port, timeout=PATIENCE)
     if response.rcode() != dns.rcode.NOERROR:
         return dns.rcode.to_text(response.rcode())
-    return frozenset(
-        f"{record.port} {record.target}" if isinstance(record, SRV) else record.to_text()
-        for answer in response.answer
-        for record in answer
-    )
+    return frozenset(record.to_text() for answer in response.answer for record in answer)

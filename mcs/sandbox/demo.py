@@ -5,8 +5,7 @@ With `check` every answer is compared with what the API objects say, over UDP an
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,19 +17,29 @@ from rich.console import Console
 from mcs.cli.processes import client_opener
 from mcs.controllers.processes import ControllerProcess, DnsOptions, DnsProcess, Listen, Process
 from mcs.kube.client import Client
+from mcs.kube.errors import KubeError
 from mcs.model.meta import KubernetesObject
-from mcs.model.multicluster import VALID, ServiceExport, ServiceImport
-from mcs.model.names import ClusterId, ServiceKey
+from mcs.model.names import ClusterId
 from mcs.model.resources import ENDPOINT_SLICES, SERVICE_EXPORTS, SERVICE_IMPORTS, Resource
-from mcs.model.slices import EndpointSlice
 from mcs.sandbox.asking import TRANSPORTS, Transport, ask
+from mcs.sandbox.changes import changed_lines, followed_questions
 from mcs.sandbox.clusterset import Clusterset
-from mcs.sandbox.expectations import Expected, Kind, Question, expected_answers
-from mcs.sandbox.picture import Asked, Picture, Steps, changed_lines, drawn
+from mcs.sandbox.expectations import (
+    Answer,
+    Expected,
+    Kind,
+    Question,
+    Seen,
+    everything_expected,
+    is_as_expected,
+    not_yet_imported,
+)
+from mcs.sandbox.picture import Asked, Picture, Steps, drawn, first_commands, show
 from mcs.sandbox.resources import DEPLOYMENTS, STATEFUL_SETS
 from mcs.web.requests import RequestCounts
 
 T = TypeVar("T", bound=KubernetesObject)
+OpenClient = Callable[[], AbstractAsyncContextManager[Client]]
 
 ORIGIN = "clusterset.local"
 PATIENCE = 60.0
@@ -43,95 +52,75 @@ class SandboxError(Exception):
 
 
 class Demo:
-    """A running clusterset and what is known of it."""
+    """A running clusterset and what is known of it; `clients` and `dns` hold one for each cluster."""
 
     def __init__(
-        self, clusterset: Clusterset, controller: ControllerProcess, dns: dict[ClusterId, DnsProcess]
+        self,
+        clusterset: Clusterset,
+        clients: Mapping[ClusterId, Client],
+        controller: ControllerProcess,
+        dns: Mapping[ClusterId, DnsProcess],
     ) -> None:
-        self._clusterset = clusterset
-        self._controller = controller
-        self._dns = dns
-        self._counts = RequestCounts()
+        self.clusterset = clusterset
+        self.controller = controller
+        self.dns = dns
+        self._clients = clients
+
+    async def seen(self) -> Seen:
+        """The objects of every cluster, read from its API server. Raises KubeError."""
+        clients = self._clients.items()
+        return Seen(
+            exports={cluster: await _listed(client, SERVICE_EXPORTS) for cluster, client in clients},
+            imports={cluster: await _listed(client, SERVICE_IMPORTS) for cluster, client in clients},
+            slices={cluster: await _listed(client, ENDPOINT_SLICES) for cluster, client in clients},
+        )
 
     async def expected(self) -> list[Expected]:
         """What should be answered, from the objects as they are now.
 
         Raises SandboxError while the sample is not ready, or an export is neither imported everywhere nor refused.
         """
-        if unready := _unready(self._clusterset):
-            raise SandboxError(unready[0])
-        exports: dict[ClusterId, Sequence[ServiceExport]] = {}
-        imports: dict[ClusterId, Sequence[ServiceImport]] = {}
-        slices: dict[ClusterId, Sequence[EndpointSlice]] = {}
-        for cluster in self._dns:
-            async with self._client(cluster) as client:
-                exports[cluster] = await _listed(client, SERVICE_EXPORTS)
-                imports[cluster] = await _listed(client, SERVICE_IMPORTS)
-                slices[cluster] = [
-                    each for each in await _listed(client, ENDPOINT_SLICES) if not each.is_mirror
-                ]
-        refused = _refused(exports)
-        wanted = {export.key for found in exports.values() for export in found} - refused
-        if not wanted:
-            raise SandboxError("nothing is exported yet")
-        expected: list[Expected] = []
-        for cluster, found in imports.items():
-            missing = wanted - {each.key for each in found}
-            if missing:
-                raise SandboxError(f"{cluster} has not imported {', '.join(sorted(map(str, missing)))}")
-            expected += expected_answers(cluster, found, slices, refused, ORIGIN)
-        return expected
+        seen = await self.seen()
+        if problem := _unready(self.clusterset) or not_yet_imported(seen):
+            raise SandboxError(problem)
+        return everything_expected(seen, ORIGIN)
 
-    async def wrong_answers(self, expected: Sequence[Expected], transports: Sequence[Transport]) -> list[str]:
+    async def wrong_answers(
+        self, expected: Iterable[Expected], transports: Sequence[Transport]
+    ) -> AsyncIterator[str]:
         """One line for each answer that is not as expected."""
-        wrong = []
         for each in expected:
             for transport in transports:
                 answer = await self._ask(each.question, transport)
-                if answer != (each.data or "NXDOMAIN"):
+                if not is_as_expected(each, answer):
                     question = each.question
+                    got = answer if isinstance(answer, str) else sorted(answer)
                     wanted = sorted(each.data) or "NXDOMAIN"
-                    wrong.append(
-                        f"{question.cluster} {question.name} {question.kind} over {transport}: {answer}, not {wanted}"
-                    )
-        return wrong
+                    yield f"{question.cluster} {question.name} {question.kind} over {transport}: {got}, not {wanted}"
 
-    async def picture(self, expected: Sequence[Expected]) -> Picture:
-        """Clusters, exports and imports as they are now, and one answer for each kind of record."""
-        exports: dict[ClusterId, Sequence[ServiceExport]] = {}
-        imports: dict[ClusterId, Sequence[ServiceImport]] = {}
-        for cluster in self._dns:
-            async with self._client(cluster) as client:
-                exports[cluster] = await _listed(client, SERVICE_EXPORTS)
-                imports[cluster] = await _listed(client, SERVICE_IMPORTS)
-        headless = {
-            f"{each.metadata.name}.{each.metadata.namespace}.svc.{ORIGIN}."
-            for found in imports.values()
-            for each in found
-            if each.spec.type == "Headless"
-        }
-        asked = [
-            Asked(question, self._port(question.cluster), await self._ask(question, "UDP"))
-            for question in _one_of_each(expected, headless)
-        ]
-        web = self._controller.web
+    async def picture(self, questions: Iterable[Question]) -> Picture:
+        """Objects as they are now, and the answers to the questions. Raises KubeError."""
+        seen = await self.seen()
         return Picture(
-            clusters={cluster: (self._clusterset[cluster].url, self._port(cluster)) for cluster in self._dns},
-            exports=exports,
-            imports=imports,
-            asked=asked,
-            kubeconfig=self._clusterset.kubeconfig_path,
-            metrics_url=f"{web.url}/metrics" if web else "",
+            clusters={cluster: (self.clusterset[cluster].url, self._port(cluster)) for cluster in self.dns},
+            seen=seen,
+            asked=[
+                Asked(question, self._port(question.cluster), await self._ask(question, "UDP"))
+                for question in questions
+            ],
         )
 
-    def _client(self, cluster: ClusterId) -> AbstractAsyncContextManager[Client]:
-        return client_opener(cluster, [self._clusterset.kubeconfig_path], cluster, self._counts)()
+    @property
+    def metrics_url(self) -> str:
+        """Where the controller tells its metrics."""
+        web = self.controller.web
+        return f"{web.url}/metrics" if web else ""
 
     def _port(self, cluster: ClusterId) -> int:
-        server = self._dns[cluster].dns
+        server = self.dns[cluster].dns
         return server.port if server else 0
 
-    async def _ask(self, question: Question, transport: Transport) -> frozenset[str] | str:
+    async def _ask(self, question: Question, transport: Transport) -> Answer:
         try:
             return await ask(self._port(question.cluster), question.name, question.kind, transport)
         except (DNSException, OSError) as error:
@@ -142,19 +131,14 @@ async def _listed(client: Client, resource: Resource[T]) -> list[T]:
     return [each async for page in client.list_pages(resource) for each in page.items]
 
 
-def _refused(exports: Mapping[ClusterId, Sequence[ServiceExport]]) -> set[ServiceKey]:
-    """The exports that were judged and found impossible."""
-    return {
-        export.key
-        for found in exports.values()
-        for export in found
-        for condition in export.status.conditions
-        if condition.type == VALID and condition.status == "False"
-    }
-
-
-def _one_of_each(expected: Sequence[Expected], headless: AbstractSet[str]) -> list[Question]:
+def pictured_questions(seen: Seen, expected: Sequence[Expected]) -> list[Question]:
     """One question for each kind of record and of name, and one that must not be answered."""
+    headless = {
+        f"{each.metadata.name}.{each.metadata.namespace}.svc.{ORIGIN}."
+        for found in seen.imports.values()
+        for each in found
+        if each.spec.type == "Headless"
+    }
     chosen: dict[tuple[str, int, bool, bool], Question] = {}
     for each in expected:
         question = each.question
@@ -165,15 +149,15 @@ def _one_of_each(expected: Sequence[Expected], headless: AbstractSet[str]) -> li
     return [*chosen.values(), *(Question(cluster, f"{ORIGIN}.", kind) for kind in zone)]
 
 
-def _unready(clusterset: Clusterset) -> list[str]:
-    """The workloads of the sample that do not have all their replicas ready yet."""
-    return [
-        f"{cluster.name}: {resource.kind} {each['metadata']['namespace']}/{each['metadata']['name']} is not ready"
-        for cluster in clusterset.clusters
-        for resource in (DEPLOYMENTS, STATEFUL_SETS)
-        for each in cluster.api.list(resource)
-        if each.get("status", {}).get("readyReplicas", 0) != each["spec"]["replicas"]
-    ]
+def _unready(clusterset: Clusterset) -> str | None:
+    """A workload of the sample that does not have all its replicas ready yet."""
+    for cluster in clusterset.clusters:
+        for resource in (DEPLOYMENTS, STATEFUL_SETS):
+            for each in cluster.api.list(resource):
+                if each.get("status", {}).get("readyReplicas", 0) != each["spec"]["replicas"]:
+                    named = f"{each['metadata']['namespace']}/{each['metadata']['name']}"
+                    return f"{cluster.name}: {resource.kind} {named} is not ready"
+    return None
 
 
 @asynccontextmanager
@@ -183,13 +167,16 @@ async def running_demo(folder: Path, steps: Steps) -> AsyncIterator[Demo]:
     async with AsyncExitStack() as stack:
         with steps.timed("API servers started, sample applied"):
             clusterset = await stack.enter_async_context(Clusterset(folder / "kubeconfig"))
-        openers = {
+        openers: dict[ClusterId, OpenClient] = {
             ClusterId(cluster.name): client_opener(
                 cluster.name, [clusterset.kubeconfig_path], cluster.context, counts
             )
             for cluster in clusterset.clusters
         }
         with steps.timed("controller and DNS servers started"):
+            clients = {
+                cluster: await stack.enter_async_context(opener()) for cluster, opener in openers.items()
+            }
             controller = ControllerProcess(openers, requests=counts)
             controller.serve_metrics(ANY_PORT)
             dns = {
@@ -198,7 +185,7 @@ async def running_demo(folder: Path, steps: Steps) -> AsyncIterator[Demo]:
             }
             for process in (controller, *dns.values()):
                 await stack.enter_async_context(_running(process))
-        yield Demo(clusterset, controller, dns)
+        yield Demo(clusterset, clients, controller, dns)
 
 
 @asynccontextmanager
@@ -217,56 +204,65 @@ async def _running(process: Process) -> AsyncIterator[None]:
             await task
 
 
-async def run_demo(console: Console, *, check: bool) -> bool:
-    """Run until cancelled, or with `check` until every answer has been compared; whether all were right."""
+async def run_demo(console: Console, *, check: bool, patience: float = PATIENCE) -> bool:
+    """Run until cancelled, or with `check` until every answer has been compared; whether all were right.
+
+    Raises SandboxError when not everything answers as it should within `patience` seconds.
+    """
     steps = Steps(console)
-    with TemporaryDirectory(prefix="mcs-sandbox-") as folder:
-        async with running_demo(Path(folder), steps) as demo:
-            with steps.timed("every exported name answered"):
-                expected = await _settled(demo)
-            console.print()
-            for part in drawn(await demo.picture(expected)):
-                console.print(part, soft_wrap=isinstance(part, str), highlight=False)
-            if check:
-                return await _checked(demo, expected, steps)
-            console.print("\nChanges of these answers are shown as they come. Ctrl-C stops everything.")
-            await _follow(demo, expected, console)
+    async with AsyncExitStack() as stack:
+        folder = stack.enter_context(TemporaryDirectory(prefix="mcs-sandbox-"))
+        try:
+            async with asyncio.timeout(patience):
+                demo = await stack.enter_async_context(running_demo(Path(folder), steps))
+                with steps.timed("every exported name answered"):
+                    expected = await _settled(demo, steps)
+        except TimeoutError as error:
+            late = f"the sandbox did not come to answer in {patience:g} s"
+            raise SandboxError(f"{late}; the last that was missing: {steps.waiting_for}") from error
+        picture = await demo.picture(pictured_questions(await demo.seen(), expected))
+        show(console, ["", *drawn(picture)])
+        if check:
+            return await _checked(demo, expected, steps)
+        show(console, first_commands(demo.clusterset.kubeconfig_path, demo.metrics_url))
+        await _follow(demo, picture, console)
     return True
 
 
-async def _follow(demo: Demo, expected: Sequence[Expected], console: Console) -> None:
-    """Ask the pictured questions again and again, and print each answer that is not what it was."""
-    shown = (await demo.picture(expected)).asked
+async def _follow(demo: Demo, picture: Picture, console: Console) -> None:
+    """Look again and again, and print what is not as it was."""
+    picture = await demo.picture(followed_questions(picture, ORIGIN))
+    said = ""
     while True:
         await asyncio.sleep(1)
-        now = (await demo.picture(expected)).asked
-        for line in changed_lines(shown, now):
-            console.print(line, soft_wrap=True, highlight=False)
-        shown = now
+        try:
+            now = await demo.picture(followed_questions(picture, ORIGIN))
+        except KubeError as error:
+            if said != (said := f"changes cannot be shown: {error}"):
+                show(console, [said])
+            continue
+        show(console, changed_lines(picture, now))
+        picture = now
 
 
-async def _settled(demo: Demo) -> list[Expected]:
-    """What is answered once everything answers as it should. Raises SandboxError when that takes too long."""
-    loop = asyncio.get_running_loop()
-    end = loop.time() + PATIENCE
+async def _settled(demo: Demo, steps: Steps) -> list[Expected]:
+    """What is answered once everything answers as it should."""
     while True:
         try:
             expected = await demo.expected()
-            wrong = await demo.wrong_answers(expected, ("UDP",))
         except SandboxError as error:
-            wrong = [str(error)]
+            steps.waiting_for = str(error)
         else:
-            if not wrong:
+            async for problem in demo.wrong_answers(expected, ("UDP",)):
+                steps.waiting_for = problem
+                break
+            else:
                 return expected
-        if loop.time() > end:
-            raise SandboxError(f"the sample did not come to answer: {wrong[0]}")
         await asyncio.sleep(0.2)
 
 
 async def _checked(demo: Demo, expected: Sequence[Expected], steps: Steps) -> bool:
     with steps.timed(f"{len(expected)} answers compared over UDP and TCP"):
-        wrong = await demo.wrong_answers(expected, TRANSPORTS)
-    for line in wrong:
-        steps.console.print(f"wrong: {line}")
-    steps.console.print("check failed" if wrong else "check passed")
+        wrong = [line async for line in demo.wrong_answers(expected, TRANSPORTS)]
+    show(steps.console, [*(f"wrong: {line}" for line in wrong), "check failed" if wrong else "check passed"])
     return not wrong

@@ -9,11 +9,21 @@ from typing import Literal
 
 from msgspec import Struct
 
-from mcs.model.multicluster import ServiceImport
+from mcs.model.multicluster import VALID, ServiceExport, ServiceImport
 from mcs.model.names import ClusterId, ServiceKey
 from mcs.model.slices import Endpoint, EndpointSlice
 
 Kind = Literal["A", "AAAA", "SRV", "TXT", "SOA", "NS"]
+Answer = frozenset[str] | str
+"""The records' data as DNS tools write it, or the rcode, or why none came."""
+
+
+class Seen(Struct, frozen=True):
+    """The objects of every cluster at one moment; `slices` holds sources and mirrors."""
+
+    exports: Mapping[ClusterId, Sequence[ServiceExport]]
+    imports: Mapping[ClusterId, Sequence[ServiceImport]]
+    slices: Mapping[ClusterId, Sequence[EndpointSlice]]
 
 
 class Question(Struct, frozen=True, order=True):
@@ -25,10 +35,57 @@ class Question(Struct, frozen=True, order=True):
 
 
 class Expected(Struct, frozen=True):
-    """The record data that should come, in any order; nothing means NXDOMAIN."""
+    """The record data that should come, in any order; nothing means NXDOMAIN.
+
+    SRV data is port and target: priority and weight are the server's choice.
+    """
 
     question: Question
     data: frozenset[str]
+
+
+def refused_services(seen: Seen) -> set[ServiceKey]:
+    """The services whose exports were judged and found impossible."""
+    return {
+        export.key
+        for found in seen.exports.values()
+        for export in found
+        for condition in export.status.conditions
+        if condition.type == VALID and condition.status == "False"
+    }
+
+
+def not_yet_imported(seen: Seen) -> str | None:
+    """What some cluster still has to import, or None when each has all that is exported and not refused."""
+    wanted = {export.key for found in seen.exports.values() for export in found} - refused_services(seen)
+    if not wanted:
+        return "nothing is exported yet"
+    for cluster, found in seen.imports.items():
+        if missing := wanted - {each.key for each in found}:
+            return f"{cluster} has not imported {', '.join(sorted(map(str, missing)))}"
+    return None
+
+
+def everything_expected(seen: Seen, origin: str) -> list[Expected]:
+    """What the DNS server of every cluster should answer."""
+    refused = sorted(refused_services(seen))
+    sources = {
+        cluster: [each for each in found if not each.is_mirror] for cluster, found in seen.slices.items()
+    }
+    return [
+        expected
+        for cluster, imports in seen.imports.items()
+        for expected in expected_answers(cluster, imports, sources, refused, origin)
+    ]
+
+
+def is_as_expected(expected: Expected, answer: Answer) -> bool:
+    """True when the answer holds the expected records and no other, or NXDOMAIN where none is expected."""
+    if isinstance(answer, str):
+        return answer == "NXDOMAIN" and not expected.data
+    if expected.question.kind == "SRV":
+        answer = frozenset(" ".join(data.split()[2:]) for data in answer)
+    return bool(answer) and answer == expected.data
 
 
 def expected_answers(
