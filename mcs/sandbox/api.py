@@ -183,6 +183,8 @@ class Api:
         _check_version(resource, old, new)
         new = check_identity(resource, new, namespace, name)
         how_refused = refuse(new) if refuse else cannot_be_handled(resource, version)
+        if new.get("kind", resource.kind) != resource.kind:
+            raise how_refused(f'"{new["kind"]}" is not the kind of this resource')
         new = self._decoded(resource, new, options, how_refused)
         return self._replace(resource, old, new, subresource, options)
 

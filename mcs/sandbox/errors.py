@@ -128,6 +128,12 @@ def invalid_option(kind: str, field: str, message: str, reason: str) -> StatusEr
     return StatusError(422, "Invalid", told, details)
 
 
+def nameless(name: str) -> StatusError:
+    """400: the path names an object, and the body none."""
+    told = f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
+    return bad_request(told)
+
+
 def expired(message: str, continue_token: str = "") -> StatusError:
     """410: the wanted version was compacted; a list can go on, inconsistently, from the token."""
     metadata = {"continue": continue_token} if continue_token else {}

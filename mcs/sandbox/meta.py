@@ -134,7 +134,8 @@ def metadata_for_update(old: Object, new: Object) -> Object:
     metadata = {
         key: value
         for key, value in new["metadata"].items()
-        if key not in _KEPT and (value not in (None, "", [], {}) or (key == "managedFields" and value == []))
+        if key not in (*_KEPT, "selfLink")
+        and (value not in (None, "", [], {}) or (key == "managedFields" and value == []))
     }
     metadata = {"uid": old["metadata"]["uid"], **metadata, **kept}
     return {**new, "metadata": {**metadata, "resourceVersion": old["metadata"]["resourceVersion"]}}

@@ -8,9 +8,11 @@ from typing import Any
 
 from mcs.sandbox.apply import merge, strategic
 from mcs.sandbox.apply.schemas import Schema
-from mcs.sandbox.errors import Details, StatusError, bad_request, internal
+from mcs.sandbox.errors import Details, StatusError, bad_request, internal, nameless
 from mcs.sandbox.resources import ResourceType
 from mcs.sandbox.store import Object
+
+MAP = "map[string]interface {}"
 
 
 class PatchType(StrEnum):
@@ -48,21 +50,36 @@ def refused_patch(error: merge.PatchError) -> StatusError:
 
 def patched(live: Object, patch: Any, kind: PatchType, schema: Schema | None) -> Object:
     """The object after a JSON, merge or strategic merge patch; raises `StatusError`."""
-    wanted = list if kind is PatchType.JSON else dict
-    if not isinstance(patch, wanted):
-        found, into = (
-            ("object", "[]handlers.jsonPatchOp") if wanted is list else ("array", "map[string]interface {}")
-        )
-        raise bad_request(
-            f"error decoding patch: json: cannot unmarshal {found} into Go value of type {into}"
-        )
+    wanted, into = (list, "[]handlers.jsonPatchOp") if kind is PatchType.JSON else (dict, MAP)
+    if patch is None and kind is PatchType.MERGE:
+        raise bad_request("Invalid JSON Patch")
+    if patch is not None and not isinstance(patch, wanted):
+        told = f"json: cannot unmarshal {_found(patch)} into Go value of type {into}"
+        raise bad_request(told if kind is PatchType.STRATEGIC else f"error decoding patch: {told}")
+    patch = patch or wanted()
     try:
         result = _result(live, patch, kind, schema)
     except merge.PatchError as error:
         raise refused_patch(error) from error
-    if not isinstance(result, dict) or not isinstance(result.get("metadata"), dict):
+    if not isinstance(result, dict):
         raise rejected_patch()
+    if not (result.get("metadata") or {}).get("name"):
+        raise nameless(live["metadata"]["name"])
     return result
+
+
+def _found(patch: Any) -> str:
+    match patch:
+        case dict():
+            return "object"
+        case list():
+            return "array"
+        case bool():
+            return "bool"
+        case str():
+            return "string"
+        case _:
+            return "number"
 
 
 def _result(live: Object, patch: Any, kind: PatchType, schema: Schema | None) -> Any:

@@ -91,7 +91,9 @@ def prepared_for_update(resource: ResourceType, old: Object, new: Object, subres
         case "status":
             return _status_update(resource, old, new)
         case "finalize":
-            spec = {**old.get("spec", {}), "finalizers": new.get("spec", {}).get("finalizers", [])}
+            spec = {key: value for key, value in old.get("spec", {}).items() if key != "finalizers"}
+            if finalizers := (new.get("spec") or {}).get("finalizers"):
+                spec["finalizers"] = finalizers
             return {**old, "metadata": new["metadata"], "spec": spec}
         case _:
             pass

@@ -10,6 +10,7 @@ from mcs.sandbox.errors import invalid_option
 from mcs.sandbox.fields import FieldValidation
 from mcs.sandbox.resources import BUILTINS, Registry, ResourceType
 
+LONGEST_MANAGER = 128
 _OF_A_NAMESPACE = {"status", "finalize"}
 
 
@@ -108,6 +109,9 @@ def write_query(query: Mapping[str, str], user_agent: str, kind: str, *, applies
     if applies and not manager:
         told = "Required value: is required for apply patch"
         raise invalid_option(kind, "fieldManager", told, "FieldValueRequired")
+    if len(manager.encode()) > LONGEST_MANAGER:
+        told = f"Too long: may not be more than {LONGEST_MANAGER} bytes"
+        raise invalid_option(kind, "fieldManager", told, "FieldValueTooLong")
     force = query.get("force", "")
     if force and kind == "PatchOptions" and not applies:
         told = "Forbidden: may not be specified for non-apply patch"

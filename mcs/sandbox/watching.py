@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mcs.sandbox.errors import StatusError, expired, internal, invalid_option
+from mcs.sandbox.errors import StatusError, bad_request, expired, internal, invalid_option
 from mcs.sandbox.listing import resource_version
 from mcs.sandbox.negotiation import Form, View
 from mcs.sandbox.resources import CRDS, ResourceType
@@ -48,6 +48,9 @@ def watch_options(query: Mapping[str, str]) -> WatchOptions:
         raise _invalid_match(
             "Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
         )
+    text = query.get("timeoutSeconds") or "0"
+    if not text.lstrip("-").isdigit():
+        raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
     try:
         revision = resource_version(query.get("resourceVersion", ""))
     except ValueError as error:

@@ -20,6 +20,7 @@ from mcs.sandbox.errors import (
     internal,
     invalid,
     invalid_option,
+    nameless,
     unsupported_patch,
 )
 from mcs.sandbox.fields import Refuse, schema_for
@@ -74,6 +75,8 @@ class Asked:
             body = negotiation.read_body(self.body, self.content_type, accepted)
         except negotiation.UnreadableError as error:
             raise self._unparsable(str(error)) from error
+        if body is None:
+            body = {}
         if not isinstance(body, dict):
             told = f"json: cannot unmarshal {type_name(body)} into Go value of type {go_json.TYPE_META}"
             raise self._unparsable(told)
@@ -115,11 +118,16 @@ def _other_kind(resource: ResourceType, kind: str, api_version: str, registry: R
     version = api_version.rpartition("/")[2]
     found = registry.of_kind(api_version, kind)
     if found is None or found.custom:
-        why = f'no kind "{kind}" is registered for version "{api_version}" in scheme "pkg/runtime/scheme.go:110"'
+        why = unregistered(kind, api_version)
     else:
         wanted = f"{_internal_package(resource)}.{resource.kind}"
         why = f"converting ({version}.{kind}) to ({wanted}): unknown conversion"
     return bad_request(f'{kind} in version "{version}" cannot be handled as a {resource.kind}: {why}')
+
+
+def unregistered(kind: str, api_version: str) -> str:
+    """That nobody knows a kind."""
+    return f'no kind "{kind}" is registered for version "{api_version}" in scheme "pkg/runtime/scheme.go:110"'
 
 
 def _internal_package(resource: ResourceType) -> str:
@@ -144,6 +152,8 @@ def update(api: Api, asked: Asked) -> Answer:
     if target.subresource == "scale":
         return 200, _scale(api, asked, options, lambda seen: obj)
     metadata = obj.get("metadata") or {}
+    if not metadata.get("name"):
+        raise nameless(target.name)
     if target.resource.namespaced and metadata.get("namespace", asked.namespace) != asked.namespace:
         raise bad_request("the namespace of the provided object does not match the namespace sent on the URL")
     if metadata.get("name", target.name) != target.name:
@@ -257,32 +267,41 @@ def _scale(api: Api, asked: Asked, options: WriteOptions, change: Callable[[Obje
 
 
 def _delete_options(asked: Asked) -> DeleteOptions:
-    body: Any = {}
+    """From the body; the query counts only when there is none, as on a real server."""
+    body: Any = dict(asked.query)
     if asked.body.strip():
-        try:
-            body = negotiation.read_body(asked.body, asked.content_type, BUILTIN_BODIES)
-        except negotiation.UnreadableError as error:
-            raise internal(f"couldn't get version/kind; json parse error: {error}") from error
-        if not isinstance(body, dict):
-            told = f"json: cannot unmarshal {type_name(body)} into Go value of type {go_json.TYPE_META}"
-            raise internal(f"couldn't get version/kind; json parse error: {told}")
-    wanted = body.get("preconditions") or {}
-    grace = body.get("gracePeriodSeconds")
-    text = asked.query.get("gracePeriodSeconds", "")
-    orphan = body.get("orphanDependents")
-    propagation = body.get("propagationPolicy") or asked.query.get("propagationPolicy", "")
+        body = _delete_body(asked)
+    wanted, grace = body.get("preconditions") or {}, body.get("gracePeriodSeconds")
+    orphan, propagation = body.get("orphanDependents"), body.get("propagationPolicy") or ""
     if propagation not in ("", "Foreground", "Background", "Orphan"):
         told = f'Unsupported value: "{propagation}": '
         told += 'supported values: "Foreground", "Background", "Orphan", "nil"'
         raise invalid_option("DeleteOptions", "propagationPolicy", told, "FieldValueNotSupported")
-    if orphan is not None and not propagation:
-        propagation = "Orphan" if orphan else "Background"
+    if orphan is not None and propagation:
+        told = f'Invalid value: "{propagation}": orphanDependents and deletionPropagation cannot be both set'
+        raise invalid_option("DeleteOptions", "propagationPolicy", told, "FieldValueInvalid")
+    if orphan is not None:
+        propagation = "Orphan" if orphan in (True, "true") else "Background"
+    dry = body.get("dryRun") or ""
     return DeleteOptions(
-        dry_run=dry_run((body.get("dryRun") or [asked.query.get("dryRun", "")])[0], "DeleteOptions"),
+        dry_run=dry_run(dry if isinstance(dry, str) else dry[0], "DeleteOptions"),
         preconditions=Preconditions(wanted.get("uid") or "", wanted.get("resourceVersion") or ""),
         propagation=propagation,
-        grace_period=int(text) if grace is None and text.isdigit() else grace,
+        grace_period=int(grace) if str(grace).lstrip("-").isdigit() else None,
     )
+
+
+def _delete_body(asked: Asked) -> Object:
+    try:
+        body = negotiation.read_body(asked.body, asked.content_type, BUILTIN_BODIES)
+    except negotiation.UnreadableError as error:
+        raise internal(f"couldn't get version/kind; json parse error: {error}") from error
+    if not isinstance(body, dict):
+        told = f"json: cannot unmarshal {type_name(body)} into Go value of type {go_json.TYPE_META}"
+        raise internal(f"couldn't get version/kind; json parse error: {told}")
+    if body.get("kind", "DeleteOptions") != "DeleteOptions":
+        raise internal(unregistered(body["kind"], body.get("apiVersion") or ""))
+    return body
 
 
 def delete(api: Api, asked: Asked) -> Answer:

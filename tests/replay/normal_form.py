@@ -15,7 +15,7 @@ _UID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{1
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)")
 _AGE = re.compile(r"\d+(ms|s|m\d*s?)")
 _VERSION_IN_TEXT = re.compile(
-    r"(resource version: |ResourceVersion in record \(|, current: |\\\"resourceVersion\\\":\\\")\d+( \(\d+\))?"
+    r"(resource version: |ResourceVersion in (?:record|the precondition) \(|, current: |\\\"resourceVersion\\\":\\\")\d+( \(\d+\))?"
 )
 _STORAGE_KEY = re.compile(r"(, Key: )\S+(?=,)")
 _ADDRESS_FIELDS = ("clusterIP", "clusterIPs")
