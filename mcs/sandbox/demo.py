@@ -253,6 +253,7 @@ async def _settled(demo: Demo, steps: Steps) -> list[Expected]:
         except SandboxError as error:
             steps.waiting_for = str(error)
         else:
+            steps.waiting_for = "an answer from the DNS servers"
             async for problem in demo.wrong_answers(expected, ("UDP",)):
                 steps.waiting_for = problem
                 break
