@@ -51,6 +51,12 @@ class Type(IntEnum):
     ANY = 255
 
 
+_GET_ADDRESSES = frozenset({Type.A, Type.AAAA, Type.ANY})
+_GET_PORTS = frozenset({Type.SRV, Type.ANY})
+"""Questions of other types need not know more of a service than that its name exists: it may have thousands of
+records."""
+
+
 class Rcode(IntEnum):
     """Response codes (RFC 1035 4.1.1, RFC 6891 9)."""
 
@@ -102,7 +108,7 @@ def resolve(question: Question, zone: Zone) -> Answer:
         return Answer(Rcode.REFUSED)
     if not zone.synced:
         return Answer(Rcode.SERVFAIL)
-    records = records_of(asked, zone)
+    records = _records_of(asked, zone, question.type)
     service = _service_of(asked)
     if service not in zone.services:
         service = None
@@ -114,8 +120,8 @@ def resolve(question: Question, zone: Zone) -> Answer:
     return Answer(Rcode.NOERROR, chosen, additional=_additional(chosen, asked, zone), service=service)
 
 
-def records_of(asked: Asked, zone: Zone) -> tuple[Record, ...] | None:
-    """All records at the name that was asked for, empty where it exists without any, None where it does not."""
+def _records_of(asked: Asked, zone: Zone, type_: int) -> tuple[Record, ...] | None:
+    """The records at the name, those of `type_` at least; empty where it exists without any, None where it does not."""
     settings = zone.settings
     match asked:
         case OtherZone() | NoSuchName():
@@ -132,9 +138,9 @@ def records_of(asked: Asked, zone: Zone) -> tuple[Record, ...] | None:
         case NamespaceName(namespace):
             return () if namespace in zone.namespaces else None
         case ServiceName(key):
-            return _at_service(key, zone)
-        case PortName(key, port, protocol):
-            return _at_port(key, port, protocol, zone)
+            return _at_service(key, zone, type_)
+        case PortName():
+            return _at_port(asked, zone, type_)
         case EndpointName(key, labels):
             return _at_endpoint(key, labels, zone)
         case _:
@@ -161,43 +167,45 @@ def _existing(key: ServiceKey, zone: Zone) -> ImportedService | None:
     return service if service is not None and service.has_names else None
 
 
-def _at_service(key: ServiceKey, zone: Zone) -> tuple[Record, ...] | None:
+def _at_service(key: ServiceKey, zone: Zone, type_: int) -> tuple[Record, ...] | None:
     service = _existing(key, zone)
     if service is None:
         return None
     name = _service_name(key, zone)
-    addresses = service.ips or tuple((e.family, a) for e in service.endpoints for a in e.addresses)
-    return (
-        *_addresses(name, zone.settings.ttl, addresses),
-        *_srv(name, _offered(key, service, zone), zone.settings.ttl),
-    )
+    records: tuple[Record, ...] = ()
+    if type_ in _GET_ADDRESSES:
+        addresses = service.ips or ((e.family, a) for e in service.endpoints for a in e.addresses)
+        records += _addresses(name, zone.settings.ttl, addresses)
+    if type_ in _GET_PORTS:
+        records += _srv(name, _offered(key, service, zone), zone.settings.ttl)
+    return records
 
 
-def _at_port(key: ServiceKey, name: str, protocol: str, zone: Zone) -> tuple[Record, ...] | None:
-    service = _existing(key, zone)
+def _at_port(asked: PortName, zone: Zone, type_: int) -> tuple[Record, ...] | None:
+    service = _existing(asked.service, zone)
     if service is None:
         return None
-    ports = service.ports or {port for endpoint in service.endpoints for port in endpoint.ports}
-    named = [port for port in ports if port.name and port.protocol == protocol]
-    if not name:
-        return () if named else None
-    if not any(port.name == name for port in named):
+    port = asked.port, asked.protocol
+    if not asked.port:
+        return () if any(protocol == asked.protocol for _, protocol in service.named_ports) else None
+    if port not in service.named_ports:
         return None
-    offered = ((t, p) for t, p in _offered(key, service, zone) if (p.name, p.protocol) == (name, protocol))
-    return _srv(f"_{name}._{protocol}.{_service_name(key, zone)}", offered, zone.settings.ttl)
+    if type_ not in _GET_PORTS:
+        return ()
+    offered = ((t, p) for t, p in _offered(asked.service, service, zone) if (p.name, p.protocol) == port)
+    name = f"_{asked.port}._{asked.protocol}.{_service_name(asked.service, zone)}"
+    return _srv(name, offered, zone.settings.ttl)
 
 
 def _at_endpoint(key: ServiceKey, labels: tuple[str, ...], zone: Zone) -> tuple[Record, ...] | None:
     service = _existing(key, zone)
     if service is None:
         return None
-    name = f"{'.'.join(labels)}.{_service_name(key, zone)}"
-    addresses = [(e.family, a) for e in service.endpoints if e.labels == labels for a in e.addresses]
-    if addresses:
-        return _addresses(name, zone.settings.ttl, addresses)
     # The specification reserves `<clusterid>.<svc>`: it never has records, but names may exist below it.
-    has_names_below = any(endpoint.labels[-len(labels) :] == labels for endpoint in service.endpoints)
-    return () if has_names_below else None
+    addresses = service.names_below.get(labels)
+    if addresses is None:
+        return None
+    return _addresses(f"{'.'.join(labels)}.{_service_name(key, zone)}", zone.settings.ttl, addresses)
 
 
 def _service_name(key: ServiceKey, zone: Zone) -> str:

@@ -34,9 +34,8 @@ _OPT_ENDS = {
 }
 """The last six bytes of an ordinary OPT (version 0, no options, DO clear or set) and the OPT that answers it."""
 
-_KEPT_TYPES = frozenset({Type.A, Type.AAAA, Type.SRV, 65})
-"""Types that clients ask for all day (65: HTTPS); keeping others would let anyone fill the memory."""
-
+_KEPT_TYPES = frozenset({Type.A, Type.AAAA, Type.SRV, Type.ANY, 65})
+"""Types that clients ask for all day (65: HTTPS) or that are costly; keeping all would let anyone fill the memory."""
 
 _COUNTED_TYPES = frozenset(Type)
 OTHER_TYPE = -1
@@ -73,7 +72,7 @@ class _Kept:
         flags = 0x84 if encoded.is_authoritative else 0x80
         self.flags = (bytes((flags, encoded.rcode)), bytes((flags | 1, encoded.rcode)))
         several = len(encoded.answers) > 1
-        self.answers = list(encoded.answers) if several else None
+        self.answers = encoded.answers if several else ()
         before = () if several else encoded.answers
         self.tail = b"".join((*before, *encoded.authority, *encoded.additional))
         self.size = 12 + len(self.tail) + (sum(map(len, encoded.answers)) if several else 0)
@@ -152,7 +151,7 @@ class Responder:
         self.counts[kept.counted or (_counted_type(question), Rcode.NXDOMAIN)] += 1
         tail = kept.tail
         if kept.answers:
-            tail = b"".join(self._shuffled(kept.answers)) + tail
+            tail = b"".join(self._shuffled(kept.answers, len(kept.answers))) + tail
         elif kept.soa:
             tail = tail[:-20] + self._serial + tail[-16:]
         flags = kept.flags[packet[2] & 1]

@@ -8,7 +8,7 @@ Sources: RFC 1035 4.2 (transports), RFC 7766 (TCP: framing, pipelining, idle tim
 import asyncio
 import random
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self, cast
 
@@ -24,7 +24,9 @@ log = structlog.get_logger(__name__)
 _PORT_ATTEMPTS = 16
 
 
-def _shuffled(items: list[bytes], /) -> list[bytes]:
+def _shuffled(items: Sequence[bytes], most: int, /) -> list[bytes]:
+    if most < len(items):
+        return random.sample(items, most)
     # Sorting by random keys is without bias as long as no two keys are equal (one in 2**53), and takes a
     # third of the time of random.sample.
     return sorted(items, key=_random_key)

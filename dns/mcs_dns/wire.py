@@ -9,7 +9,7 @@ recursively and refuses labels that are not text, where a server must survive th
 Sources: RFC 1035 (format), RFC 2181 (truncation, 9), RFC 3225 (DO), RFC 6891 (EDNS), RFC 9619 (one question).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
 from dnslib import RDMAP, RR, DNSBuffer, DNSLabel
@@ -31,17 +31,22 @@ CLASS_IN = 1
 OPT = 41
 _POINTER_REACH = 0x3FFF
 _MOST_RECORDS = 8
+_SMALLEST_RECORD = 12
+"""Bytes that any record takes: a compressed name, type, class, TTL and length."""
 
 
 class Shuffle(Protocol):
-    """Returns the items in an order chosen without bias; the one place where chance comes in."""
+    """Returns `most` of the items, or all if there are no more, in an order chosen without bias.
 
-    def __call__(self, items: list[bytes], /) -> list[bytes]: ...
+    The one place where chance comes in.
+    """
+
+    def __call__(self, items: Sequence[bytes], most: int, /) -> Sequence[bytes]: ...
 
 
-def in_order(items: list[bytes], /) -> list[bytes]:
-    """No shuffling: the items as they are."""
-    return items
+def in_order(items: Sequence[bytes], most: int, /) -> Sequence[bytes]:
+    """No shuffling: the first items as they are."""
+    return items[:most]
 
 
 class Edns(NamedTuple):
@@ -236,14 +241,14 @@ def assembled(query: Query, encoded: Encoded, limit: int, shuffled: Shuffle) -> 
     """
     opt = b"" if query.edns is None else opt_record(query.edns, encoded.rcode)
     room = _size_limit(query.edns, limit) - 12 - len(query.question) - len(opt)
-    answers = list(encoded.answers)
+    answers: Sequence[bytes] = encoded.answers
     if len(answers) > 1:
-        answers = shuffled(answers)
+        answers = shuffled(answers, room // _SMALLEST_RECORD)
     taken, room = _fitting(answers, room)
-    truncated = len(taken) < len(answers)
-    authority, room = ([], 0) if truncated else _fitting(list(encoded.authority), room)
+    truncated = len(taken) < len(encoded.answers)
+    authority, room = ((), 0) if truncated else _fitting(encoded.authority, room)
     truncated = truncated or len(authority) < len(encoded.authority)
-    additional = [] if truncated else _fitting(list(encoded.additional), room)[0]
+    additional = () if truncated else _fitting(encoded.additional, room)[0]
     flags = 0x80 | query.head[2] & 0x01 | (encoded.is_authoritative and 0x04) | (truncated and 0x02)
     counts = (1, len(taken), len(authority), len(additional) + bool(opt))
     return b"".join(
@@ -266,7 +271,7 @@ def _size_limit(edns: Edns | None, limit: int) -> int:
     return min(limit, max(MIN_DATAGRAM, edns.payload if edns else 0))
 
 
-def _fitting(records: list[bytes], room: int) -> tuple[list[bytes], int]:
+def _fitting(records: Sequence[bytes], room: int) -> tuple[Sequence[bytes], int]:
     """The first records that fit into `room` bytes together, and what is left of it."""
     for index, record in enumerate(records):
         if len(record) > room:

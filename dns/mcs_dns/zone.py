@@ -9,11 +9,12 @@ Sources: Kubernetes DNS-Based Multicluster Service Discovery 1.0.0, RFC 1035 (SO
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from ipaddress import AddressValueError, IPv4Address, IPv6Address
+from functools import cached_property
 from typing import NamedTuple
 
 from immutables import Map, MapMutation
 
+from mcs.model.addresses import published_address
 from mcs.model.multicluster import ImportPort, ImportType, ServiceImport
 from mcs.model.names import ServiceKey, cluster_id_error, is_dns_label
 from mcs.model.slices import IPV4, IPV6, AddressType, Endpoint, EndpointPort, EndpointSlice
@@ -22,6 +23,8 @@ MAX_NAME = 253
 """Longest name in text form without the final dot (RFC 1035, 2.3.4: 255 octets on the wire)."""
 
 SERIAL_MODULUS = 2**32
+
+_LONGEST_ORIGIN = MAX_NAME - len("dns-version.")
 
 
 class Port(NamedTuple):
@@ -45,12 +48,13 @@ class ReadyEndpoint(NamedTuple):
     ports: tuple[Port, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ImportedService:
     """What DNS needs of one ServiceImport and its mirrored slices.
 
     `ips` and `ports` are the import's and serve type ClusterSetIP; `endpoints` serve type Headless, sorted, so that
-    two services of the same meaning are equal whatever order their slices came in.
+    two services of the same meaning are equal whatever order their slices came in. What is derived from them is
+    worked out at the first question for it, so that names which do not exist cost a look-up.
     """
 
     type: ImportType
@@ -62,6 +66,23 @@ class ImportedService:
     def has_names(self) -> bool:
         """True when the service's name exists: a headless one needs a ready endpoint (specification 2.4.1)."""
         return self.type == "ClusterSetIP" or bool(self.endpoints)
+
+    @cached_property
+    def names_below(self) -> Mapping[tuple[str, ...], tuple[tuple[AddressType, str], ...]]:
+        """The names of endpoints by their labels, with their addresses; without any where names are but below."""
+        names: dict[tuple[str, ...], list[tuple[AddressType, str]]] = {}
+        for endpoint in self.endpoints:
+            addresses = names.setdefault(endpoint.labels, [])
+            addresses.extend((endpoint.family, address) for address in endpoint.addresses)
+            for index in range(1, len(endpoint.labels)):
+                names.setdefault(endpoint.labels[index:], [])
+        return {labels: tuple(addresses) for labels, addresses in names.items()}
+
+    @cached_property
+    def named_ports(self) -> frozenset[tuple[str, str]]:
+        """(name, protocol) of every port that has a `_port._proto` name."""
+        ports = self.ports or (port for endpoint in self.endpoints for port in endpoint.ports)
+        return frozenset((port.name, port.protocol) for port in ports if port.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +136,12 @@ class Zone:
         nameserver_addresses: Iterable[str] = (),
         synced: bool = False,
     ) -> "Zone":
-        """A zone without services. Raises ValueError when `origin` is not a DNS name or `ttl` is negative."""
+        """A zone without services.
+
+        Raises ValueError when `origin` is not a DNS name, or too long to have names below, or `ttl` no TTL.
+        """
         name = origin.rstrip(".").lower()
-        if len(name) > MAX_NAME or not all(is_dns_label(label) for label in name.split(".")):
+        if len(name) > _LONGEST_ORIGIN or not all(is_dns_label(label) for label in name.split(".")):
             raise ValueError(f"zone {origin!r} is not a DNS name; write it like clusterset.local")
         if not 0 <= ttl < 2**31:
             raise ValueError(f"ttl {ttl} is not in 0..2147483647 seconds (RFC 2181, 8)")
@@ -215,8 +239,8 @@ def _ready_endpoints(mirror: EndpointSlice) -> Iterable[ReadyEndpoint]:
     for endpoint in mirror.endpoints or ():
         if not endpoint.is_ready:
             continue
-        usable = (usable_address(mirror.address_type, address) for address in endpoint.addresses)
-        addresses = tuple(sorted({address for address in usable if address is not None}))
+        published = (published_address(address, mirror.address_type) for address in endpoint.addresses)
+        addresses = tuple(sorted({address for address in published if address is not None}))
         for names, group in _named(endpoint, addresses):
             yield ReadyEndpoint((names, *cluster_labels), mirror.address_type, group, ports)
 
@@ -244,23 +268,9 @@ def _ports(ports: Iterable[ImportPort | EndpointPort]) -> tuple[Port, ...]:
     )
 
 
-def usable_address(family: AddressType, text: str) -> str | None:
-    """`text` in canonical form when it is an address of `family` that other clusters may reach, else None."""
-    address: IPv4Address | IPv6Address
-    try:
-        address = IPv4Address(text) if family == IPV4 else IPv6Address(text)
-    except AddressValueError:
-        return None
-    if address.is_loopback or address.is_link_local or address.is_multicast or address.is_unspecified:
-        return None
-    if isinstance(address, IPv6Address) and (address.scope_id or address.ipv4_mapped):
-        return None
-    return str(address)
-
-
 def _either_family(text: str) -> tuple[AddressType, str] | None:
     family = IPV6 if ":" in text else IPV4
-    address = usable_address(family, text)
+    address = published_address(text, family)
     return None if address is None else (family, address)
 
 

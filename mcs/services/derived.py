@@ -6,10 +6,10 @@ Its addresses live as long as it does, so it is updated in place wherever Kubern
 
 from typing import Any
 
+from mcs.model.addresses import families_of
 from mcs.model.meta import ObjectMeta
 from mcs.model.names import MANAGED_BY, MANAGED_BY_LABEL, SERVICE_NAME_LABEL, ServiceKey, derived_service_name
 from mcs.model.services import Service, ServicePort, ServiceSpec
-from mcs.services.addresses import families_of
 from mcs.services.merge import Properties
 from mcs.services.ports import routing_names
 

@@ -9,12 +9,12 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from mcs.model.addresses import families_of
 from mcs.model.meta import parse_timestamp
 from mcs.model.multicluster import ImportPort, ImportType, ServiceImport
 from mcs.model.names import EXPORTED_KEYS_ANNOTATION, ClusterId
 from mcs.model.services import ClientIPConfig, Service, SessionAffinityConfig
 from mcs.model.slices import IPV4, IPV6
-from mcs.services.addresses import families_of
 from mcs.services.exported_metadata import exported_metadata
 from mcs.services.observed import Exporter
 from mcs.services.ports import merge_ports, offered_ports

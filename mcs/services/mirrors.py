@@ -10,6 +10,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from mcs.model.actions import Action, Apply, Delete
+from mcs.model.addresses import published_address
 from mcs.model.meta import ObjectMeta, parse_timestamp
 from mcs.model.names import (
     CHANGE_TIME_ANNOTATION,
@@ -32,7 +33,6 @@ from mcs.model.slices import (
     EndpointPort,
     EndpointSlice,
 )
-from mcs.services.addresses import published_address
 from mcs.services.observed import Exporter, ObservedTarget
 from mcs.services.ports import PortNames, mirrored_ports, names_in_mirrors, offered_ports
 

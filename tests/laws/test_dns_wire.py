@@ -1,5 +1,7 @@
 """Laws of bytes: whatever comes in, an answer or nothing comes out; and remembering changes no byte."""
 
+from collections.abc import Sequence
+
 import dns.message
 from dns.rdataclass import RdataClass
 from dns.rdatatype import RdataType
@@ -97,8 +99,8 @@ def test_any_bytes_get_a_response_within_the_limit_or_none(packet: bytes, limit:
     assert dns.message.from_wire(response).id == int.from_bytes(packet[:2])
 
 
-def backwards(items: list[bytes], /) -> list[bytes]:
-    return items[::-1]
+def backwards(items: Sequence[bytes], most: int, /) -> Sequence[bytes]:
+    return items[::-1][:most]
 
 
 CHANGES = st.dictionaries(
@@ -143,7 +145,7 @@ PACKETS = [
         f"{name}clusterset.local.", RdataType.make(type_), use_edns=edns, payload=4096
     ).to_wire()
     for name in (*RELATIVE_NAMES, f"{'x.' * 109}absent.demo.svc.")
-    for type_ in (1, 28, 33, 16, 65, 252)
+    for type_ in (1, 28, 33, 16, 65, 252, 255)
     for edns in (-1, 0)
 ] + [dns.message.make_query(f"{name}clusterset.local.", "A", "CH").to_wire() for name in RELATIVE_NAMES]
 

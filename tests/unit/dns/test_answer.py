@@ -1,9 +1,13 @@
 """Which records a question gets, as zone-file lines, over the sample zone."""
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 import pytest
 
+from mcs.model.names import ServiceKey
 from mcs_dns.answer import Rcode, resolve
-from mcs_dns.zone import Zone
+from mcs_dns.zone import ReadyEndpoint, Zone, imported_service
 from tests.unit.dns.sample_zone import (
     answer_lines,
     lines,
@@ -267,6 +271,35 @@ def test_srv_targets_too_long_for_a_name_are_left_out_and_the_rest_answers() -> 
     _, records = answer_lines(zone, f"_p._tcp.{long}.{long}.svc", "SRV")
     assert [record.rsplit(" ", 1)[1].split(".")[0] for record in records] == ["h"]
     assert len(answer_lines(zone, f"{long}.{long}.svc", "A")[1]) == 2
+
+
+class Read(tuple[ReadyEndpoint, ...]):
+    """Endpoints that count how often somebody goes through them."""
+
+    times = 0
+
+    def __iter__(self) -> Iterator[ReadyEndpoint]:
+        self.times += 1
+        return super().__iter__()
+
+
+def test_what_a_large_service_does_not_have_is_a_look_up() -> None:
+    members = mirror("db", "c1", ready("10.0.0.1", hostname="h"), ports=(("p", "TCP", 1),))
+    service = imported_service(service_import("db", "Headless"), [members])
+    endpoints = Read(service.endpoints)
+    service = replace(service, endpoints=endpoints)
+    zone = Zone.empty().with_services({ServiceKey("demo", "db"): service}).as_synced()
+    questions = [
+        *(
+            (f"{below}.db.demo.svc", "A")
+            for below in ("absent.c1", "c1", "c2", "x.y.z", "_absent._tcp", "_udp")
+        ),
+        *((f"{below}db.demo.svc", type_) for below in ("", "h.c1.", "_p._tcp.") for type_ in ("MX", "TXT")),
+    ]
+    assert [lines for question_ in questions if (lines := answer_lines(zone, *question_)[1])] == []
+    read_at_first = endpoints.times
+    assert [lines for question_ in questions if (lines := answer_lines(zone, *question_)[1])] == []
+    assert endpoints.times == read_at_first
 
 
 def test_another_origin_and_ttl_are_used_throughout() -> None:

@@ -1,5 +1,7 @@
 """Header rules, EDNS, sizes and case, on bytes; dnspython reads and writes the packets."""
 
+from collections.abc import Sequence
+
 import dns.edns
 import dns.exception
 import dns.flags
@@ -242,9 +244,9 @@ def test_what_is_too_large_even_for_a_stream_is_cut_and_says_so() -> None:
 
 
 def test_several_records_are_shuffled_by_the_given_chance_and_one_record_is_not() -> None:
-    def backwards(items: list[bytes], /) -> list[bytes]:
+    def backwards(items: Sequence[bytes], most: int, /) -> Sequence[bytes]:
         assert len(items) > 1
-        return items[::-1]
+        return items[::-1][:most]
 
     def addresses(shuffled: bool) -> list[str]:
         packet = query("db.demo.svc.clusterset.local.").to_wire()
@@ -254,6 +256,21 @@ def test_several_records_are_shuffled_by_the_given_chance_and_one_record_is_not(
 
     assert addresses(shuffled=True) == addresses(shuffled=False)[::-1]
     respond(query().to_wire(), ZONE, shuffled=backwards)
+
+
+def test_no_more_records_are_shuffled_than_could_fit() -> None:
+    asked_for = []
+
+    def counting(items: Sequence[bytes], most: int, /) -> Sequence[bytes]:
+        asked_for.append((len(items), most))
+        return items[:most]
+
+    response = respond(query("db.demo.svc.clusterset.local.").to_wire(), big_zone(1000), shuffled=counting)
+    assert response is not None
+    assert dns.message.from_wire(response).flags & dns.flags.TC
+    ((there_are, most),) = asked_for
+    assert there_are == 1000
+    assert len(dns.message.from_wire(response).answer[0]) <= most < 512 // 10
 
 
 def test_names_are_compressed() -> None:

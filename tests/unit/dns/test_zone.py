@@ -1,10 +1,12 @@
 """Zones as values, and what of an import and its slices becomes part of them."""
 
+import dns.message
 import pytest
 
 from mcs.model.meta import ObjectMeta
 from mcs.model.names import SERVICE_NAME_LABEL, ServiceKey
 from mcs.model.slices import IPV4, IPV6, AddressType, Endpoint, EndpointPort, EndpointSlice
+from mcs_dns.wire import STREAM, respond
 from mcs_dns.zone import (
     ImportedService,
     Port,
@@ -12,47 +14,16 @@ from mcs_dns.zone import (
     Zone,
     imported_service,
     system_assigned_id,
-    usable_address,
 )
 from tests.unit.dns.sample_zone import mirror, not_ready, ready, service_import
 
 HEADLESS = service_import("db", "Headless")
 KEY = HEADLESS.key
+LONGEST_ORIGIN = ".".join(["label"] * 40) + "xx"
 
 
 def names(service: ImportedService) -> list[str]:
     return [".".join(endpoint.labels) for endpoint in service.endpoints]
-
-
-@pytest.mark.parametrize(
-    ("family", "text", "address"),
-    [
-        (IPV4, "10.1.2.3", "10.1.2.3"),
-        (IPV4, "127.0.0.1", None),
-        (IPV4, "127.8.8.8", None),
-        (IPV4, "169.254.1.1", None),
-        (IPV4, "224.0.0.1", None),
-        (IPV4, "0.0.0.0", None),
-        (IPV4, "10.1.2", None),
-        (IPV4, "010.1.2.3", None),
-        (IPV4, "host.example", None),
-        (IPV4, "", None),
-        (IPV4, "fd00::1", None),
-        (IPV6, "FD00:0:0::1", "fd00::1"),
-        (IPV6, "2001:db8::1", "2001:db8::1"),
-        (IPV6, "::1", None),
-        (IPV6, "::", None),
-        (IPV6, "fe80::1", None),
-        (IPV6, "fd00::1%eth0", None),
-        (IPV6, "ff02::1", None),
-        (IPV6, "::ffff:10.1.2.3", None),
-        (IPV6, "10.1.2.3", None),
-    ],
-)
-def test_only_addresses_that_other_clusters_can_reach_are_used(
-    family: AddressType, text: str, address: str | None
-) -> None:
-    assert usable_address(family, text) == address
 
 
 @pytest.mark.parametrize(
@@ -198,7 +169,9 @@ def test_a_zone_tells_what_changed_since_its_predecessor_and_since_any_other() -
     assert third.as_synced().changed_since(third, [one, two]) == frozenset()
 
 
-@pytest.mark.parametrize("origin", ["", ".", "under_score.local", "a..b", "x" * 64, ".".join(["label"] * 50)])
+@pytest.mark.parametrize(
+    "origin", ["", ".", "under_score.local", "a..b", "x" * 64, ".".join(["label"] * 50), LONGEST_ORIGIN + "x"]
+)
 def test_an_origin_that_is_no_name_is_refused(origin: str) -> None:
     with pytest.raises(ValueError, match="is not a DNS name"):
         Zone.empty(origin)
@@ -208,6 +181,14 @@ def test_an_origin_that_is_no_name_is_refused(origin: str) -> None:
 def test_a_ttl_outside_the_protocol_is_refused(ttl: int) -> None:
     with pytest.raises(ValueError, match="RFC 2181"):
         Zone.empty(ttl=ttl)
+
+
+def test_the_longest_origin_leaves_room_for_the_names_of_the_zone_itself() -> None:
+    zone = Zone.empty(LONGEST_ORIGIN, nameserver_addresses=("10.0.0.53",), synced=True)
+    for name, type_ in (("", "SOA"), ("", "NS"), ("dns-version.", "TXT"), ("ns.dns.", "A")):
+        response = respond(dns.message.make_query(f"{name}{LONGEST_ORIGIN}.", type_).to_wire(), zone, STREAM)
+        assert response is not None
+        assert len(dns.message.from_wire(response).answer) == 1
 
 
 def test_an_origin_is_read_without_final_dot_and_in_lower_case() -> None:

@@ -2,8 +2,8 @@
 
 import pytest
 
+from mcs.model.addresses import families_of, published_address
 from mcs.model.slices import IPV4, IPV6, AddressType
-from mcs.services.addresses import families_of, published_address
 
 
 @pytest.mark.parametrize(

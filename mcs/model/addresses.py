@@ -1,7 +1,8 @@
-"""Which addresses of endpoints may be published, and of which family an address is.
+"""Which addresses mean the same host to every reader, and of which family an address is.
 
 Member clusters are untrusted: an address that would make a client talk to itself, to its own link or to a group is
-dropped (as Kubernetes' own validation of EndpointSlice does), and so is text that is no address of the slice's family.
+dropped from mirrors and from DNS (as Kubernetes' own validation of EndpointSlice does), and so is text that is no
+address of the slice's family.
 """
 
 import ipaddress
