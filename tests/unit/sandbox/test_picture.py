@@ -105,7 +105,7 @@ WHOLE = picture(
     asked(
         "db.shop.svc",
         "AAAA",
-        frozenset(f"fd00:10:244:{n}:100:{m}:{n}:{m}" for n in range(1, 4) for m in range(1, 3)),
+        frozenset(f"fd00:100:244:{n}:100:{m}:{n}:{m}" for n in range(1, 4) for m in range(1, 3)),
     ),
     asked("payments.shop.svc", "A", "NXDOMAIN"),
     exports={
@@ -147,6 +147,12 @@ def test_a_terminal_is_not_overrun_and_names_stay_in_one_piece(width: int) -> No
     ]
 
 
+def test_in_a_narrow_terminal_a_long_name_gives_way_last() -> None:
+    key = ServiceKey("shop", "database-of-everything-that-is-sold")
+    imports = {cluster: [imported(key, "10.96.100.100", "fd00:10:96::100")] for cluster in (EAST, WEST)}
+    assert f"\n{key} " in shown(picture(imports=imports), width=80, terminal=True)
+
+
 def test_what_is_no_terminal_gets_one_row_a_line() -> None:
     printed = shown(WHOLE, width=80, terminal=False)
     rows = [re.split(r"  +", line.rstrip()) for line in printed.splitlines()]
@@ -161,7 +167,7 @@ def test_every_question_can_be_pasted_and_stands_above_its_whole_answer() -> Non
     printed = shown(WHOLE, width=80, terminal=True)
     assert (
         "dig @127.0.0.1 -p 33333 web.shop.svc.clusterset.local A\n    10.96.0.9\n"
-        "dig @127.0.0.1 -p 33333 db.shop.svc.clusterset.local AAAA\n    fd00:10:244:1:100:1:1:1, "
+        "dig @127.0.0.1 -p 33333 db.shop.svc.clusterset.local AAAA\n    fd00:100:244:1:100:1:1:1, "
     ) in re.sub(" +\n", "\n", printed)
     assert "clusterset.local A\n    NXDOMAIN" in printed
     for address in WHOLE.asked[1].answer:
