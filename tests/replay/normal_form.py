@@ -15,7 +15,8 @@ _UID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{1
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)")
 _AGE = re.compile(r"\d+(ms|s|m\d*s?)")
 _VERSION_IN_TEXT = re.compile(
-    r"(resource version: |ResourceVersion in (?:record|the precondition) \(|, current: |\\\"resourceVersion\\\":\\\")\d+( \(\d+\))?"
+    r"(resource version: |ResourceVersion in (?:record|the precondition) \(|, current: "
+    r"|\\\"resourceVersion\\\":\\\")\d+( \(\d+\))?"
 )
 _STORAGE_KEY = re.compile(r"(, Key: )\S+(?=,)")
 _ADDRESS_FIELDS = ("clusterIP", "clusterIPs")
@@ -169,6 +170,8 @@ def _field(key: str, value: Any, owner: dict[str, Any], placeholders: _Placehold
             )
         case "causes", [{"reason": "FieldManagerConflict"}, *_]:
             return sorted((_normal(cause, placeholders) for cause in value), key=str)
+        case "resources", list():
+            return sorted((_normal(resource, placeholders) for resource in value), key=_resource_name)
         case "resourceVersion", str() if "name" in owner:
             return placeholders.object_version(value)
         case "resourceVersion", str():
@@ -179,3 +182,7 @@ def _field(key: str, value: Any, owner: dict[str, Any], placeholders: _Placehold
             return placeholders.ports[value]
         case _:
             return _normal(value, placeholders)
+
+
+def _resource_name(resource: Any) -> str:
+    return str(resource.get("name") or resource.get("resource")) if isinstance(resource, dict) else ""
