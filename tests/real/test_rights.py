@@ -1,0 +1,115 @@
+"""The rights that the README asks for are enough: RBAC of a real API server judges."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import yaml
+
+from tests.lab.control_planes import ControlPlanes, free_ports
+from tests.lab.kubectl import Kubectl
+from tests.lab.mcs import dig, eventually, rcode, running
+
+README = Path(__file__).parents[2] / "README.md"
+USERS = {"mcs-controller": "controller", "mcs-dns": "dns"}
+EXPORTED = """
+apiVersion: v1
+kind: Service
+metadata: {name: web}
+spec:
+  ports:
+  - {name: http, port: 80, targetPort: 8080}
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata:
+  name: web-1
+  labels: {kubernetes.io/service-name: web}
+addressType: IPv4
+ports:
+- {name: http, port: 8080, protocol: TCP}
+endpoints:
+- addresses: [10.1.0.7]
+---
+apiVersion: multicluster.x-k8s.io/v1beta1
+kind: ServiceExport
+metadata: {name: web}
+"""
+
+
+def roles_of_the_readme() -> str:
+    """The manifest of the README that says which rights are needed."""
+    (manifest,) = (
+        block
+        for block in re.findall(r"```yaml\n(.*?)```", README.read_text(), re.DOTALL)
+        if "ClusterRole" in block
+    )
+    return str(manifest)
+
+
+@asynccontextmanager
+async def granted(kubectl: Kubectl, roles: str) -> AsyncIterator[None]:
+    """The roles, bound to the users of the lab that our programs run as, until the block ends."""
+    names = [role["metadata"]["name"] for role in yaml.safe_load_all(roles)]
+    await kubectl("apply", "-f", "-", stdin=roles)
+    for name in names:
+        await kubectl("create", "clusterrolebinding", name, f"--clusterrole={name}", f"--user={USERS[name]}")
+    try:
+        yield
+    finally:
+        await kubectl("delete", "clusterrole,clusterrolebinding", *names)
+
+
+async def test_the_rights_of_the_readme_suffice_for_an_export_to_come_answer_and_go(
+    planes: ControlPlanes, kubectl_for: Callable[[str], Kubectl], namespace: str, tmp_path: Path
+) -> None:
+    east, west = kubectl_for("east"), kubectl_for("west")
+    web = f"web.{namespace}.svc.clusterset.local"
+    dns_port, *metrics = free_ports(3)
+    kubeconfig = {user: str(planes.kubeconfig(user)) for user in USERS.values()}
+    controller = (
+        "controller",
+        "--kubeconfig",
+        kubeconfig["controller"],
+        "--cluster",
+        "east",
+        "--cluster",
+        "west",
+    )
+    dns = ("dns", "--kubeconfig", kubeconfig["dns"], "--context", "west", "--listen", f"127.0.0.1:{dns_port}")
+    await east("apply", "--namespace", namespace, "-f", "-", stdin=EXPORTED)
+    async with (
+        granted(east, roles_of_the_readme()),
+        granted(west, roles_of_the_readme()),
+        running(
+            "controller", *controller, "--metrics-listen", f"127.0.0.1:{metrics[0]}", folder=tmp_path
+        ) as one,
+        running("dns", *dns, "--metrics-listen", f"127.0.0.1:{metrics[1]}", folder=tmp_path) as other,
+    ):
+
+        async def conditions() -> str:
+            path = "jsonpath={.status.conditions[*].status}"
+            return await east("get", "svcex", "web", "--namespace", namespace, "-o", path)
+
+        async def exported() -> bool:
+            return await conditions() == "True True False"
+
+        async def mirrors() -> str:
+            chosen = "multicluster.kubernetes.io/service-name=web"
+            kinds = "svcim,services,endpointslices"
+            return await west("get", kinds, "--namespace", namespace, "-l", chosen, "-o", "name")
+
+        await eventually("the export is Valid, Ready and without Conflict", exported)
+        await eventually("its name answers", lambda: dig(dns_port, web, "A"))
+        assert len((await mirrors()).split()) == 2
+        await east("delete", "svcex", "web", "--namespace", namespace)
+
+        async def gone() -> bool:
+            return await rcode(dns_port, web, "A") == "NXDOMAIN" and not await mirrors()
+
+        await eventually("name, derived Service and mirror go with the export", gone)
+        for process in (one, other):
+            assert not re.search("forbidden|403", process.log.read_text(), re.IGNORECASE), process.log_tail()
