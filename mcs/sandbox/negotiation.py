@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import yaml
 
-from mcs.sandbox import go_json, tables
+from mcs.sandbox import go_json, protobuf, tables
 from mcs.sandbox.errors import not_acceptable, unsupported_media_type
 from mcs.sandbox.fields import seen_through
 from mcs.sandbox.resources import ResourceType
@@ -67,10 +67,18 @@ class UnreadableError(ValueError):
 
 
 def read_body(body: bytes, content_type: str, accepted: Sequence[str]) -> Any:
-    """The decoded body; raises `UnreadableError`, or UnsupportedMediaType. YAML is read where it is accepted."""
+    """The decoded body; raises `UnreadableError`, or UnsupportedMediaType. YAML is read where it is accepted.
+
+    Of protobuf only what `kubectl create` sends is read.
+    """
     kind = media_type(content_type) or JSON
-    if kind not in accepted or kind == PROTOBUF:
+    if kind not in accepted:
         raise unsupported_media_type(accepted)
+    if kind == PROTOBUF:
+        try:
+            return protobuf.decoded(body)
+        except protobuf.UndecodableError as error:
+            raise unsupported_media_type(accepted) from error
     try:
         return msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
