@@ -35,6 +35,9 @@ class Pace:
     """From a deletion until the pod is gone."""
     load_balancer: float = 0.1
     """Until a LoadBalancer has its address."""
+    namespace: float = 1.0
+    """From the deletion of a namespace until its contents go; a real one waits 5, so that `kubectl delete -f` of a
+    namespace and what is in it finds both."""
 
 
 class Stage(Enum):

@@ -120,7 +120,8 @@ class Simulator:
                 age = self._age(key, obj["spec"].get("type"))
                 return plan_load_balancer(obj, self._balancer_address, age, self._pace.load_balancer)
             case Work.NAMESPACE:
-                return plan_namespace(obj, self._contents(key.name))
+                age = self._age(key, obj["metadata"].get("deletionTimestamp"))
+                return plan_namespace(obj, self._contents(key.name), age, self._pace.namespace)
             case Work.GARBAGE:
                 absent = {uid for uid in owner_uids(obj) if not self._graph.exists(uid)}
                 dependents = observed_dependents(self._graph, store, obj)
