@@ -71,9 +71,8 @@ def _ready_endpoints(seen: Seen, cluster: ClusterId) -> dict[ServiceKey, dict[st
     return counts
 
 
-def followed_questions(picture: Picture, origin: str) -> tuple[Question, ...]:
-    """What to ask next: what the picture asked, and the address of each service that its first cluster imports."""
-    cluster = next(iter(picture.clusters))
+def followed_questions(picture: Picture, cluster: ClusterId, origin: str) -> tuple[Question, ...]:
+    """What to ask next: what the picture asked, and in `cluster` the address of each service that it imports."""
     names = sorted(
         f"{each.metadata.name}.{each.metadata.namespace}.svc.{origin}."
         for each in picture.seen.imports[cluster]

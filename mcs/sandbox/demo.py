@@ -42,6 +42,8 @@ T = TypeVar("T", bound=KubernetesObject)
 OpenClient = Callable[[], AbstractAsyncContextManager[Client]]
 
 ORIGIN = "clusterset.local"
+ASKED = ClusterId("west")
+"""The cluster whose answers are shown: it imports what it runs itself and what only others run."""
 PATIENCE = 60.0
 """Seconds until the sample must answer."""
 ANY_PORT = Listen("127.0.0.1", 0)
@@ -132,7 +134,7 @@ async def _listed(client: Client, resource: Resource[T]) -> list[T]:
 
 
 def pictured_questions(seen: Seen, expected: Sequence[Expected]) -> list[Question]:
-    """One question for each kind of record and of name, and one that must not be answered."""
+    """One question for each kind of record and of name, and one that must not be answered, to one cluster."""
     headless = {
         f"{each.metadata.name}.{each.metadata.namespace}.svc.{ORIGIN}."
         for found in seen.imports.values()
@@ -142,11 +144,13 @@ def pictured_questions(seen: Seen, expected: Sequence[Expected]) -> list[Questio
     chosen: dict[tuple[str, int, bool, bool], Question] = {}
     for each in expected:
         question = each.question
-        is_headless = question.name in headless
-        chosen.setdefault((question.kind, question.name.count("."), bool(each.data), is_headless), question)
-    cluster = expected[0].question.cluster
+        if question.cluster == ASKED:
+            is_headless = question.name in headless
+            chosen.setdefault(
+                (question.kind, question.name.count("."), bool(each.data), is_headless), question
+            )
     zone: tuple[Kind, ...] = ("SOA", "NS")
-    return [*chosen.values(), *(Question(cluster, f"{ORIGIN}.", kind) for kind in zone)]
+    return [*chosen.values(), *(Question(ASKED, f"{ORIGIN}.", kind) for kind in zone)]
 
 
 def _unready(clusterset: Clusterset) -> str | None:
@@ -231,12 +235,12 @@ async def run_demo(console: Console, *, check: bool, patience: float = PATIENCE)
 
 async def _follow(demo: Demo, picture: Picture, console: Console) -> None:
     """Look again and again, and print what is not as it was."""
-    picture = await demo.picture(followed_questions(picture, ORIGIN))
+    picture = await demo.picture(followed_questions(picture, ASKED, ORIGIN))
     said = ""
     while True:
         await asyncio.sleep(1)
         try:
-            now = await demo.picture(followed_questions(picture, ORIGIN))
+            now = await demo.picture(followed_questions(picture, ASKED, ORIGIN))
         except KubeError as error:
             if said != (said := f"changes cannot be shown: {error}"):
                 show(console, [said])

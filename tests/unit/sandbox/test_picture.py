@@ -247,6 +247,6 @@ def test_each_change_is_one_line(change: str) -> None:
 def test_names_are_followed_from_their_import_on_and_not_forgotten() -> None:
     web, db = (Question(EAST, f"{name}.shop.svc.clusterset.local.", "A") for name in ("web", "db"))
     with_import = picture(imports={EAST: [imported(WEB), imported(DB)]})
-    assert followed_questions(with_import, "clusterset.local") == (db, web)
+    assert followed_questions(with_import, EAST, "clusterset.local") == (db, web)
     without = picture(Asked(web, 1, "NXDOMAIN"), imports={WEST: [imported(WEB)]})
-    assert followed_questions(without, "clusterset.local") == (web,)
+    assert followed_questions(without, EAST, "clusterset.local") == (web,)
