@@ -107,6 +107,30 @@ class Sandbox:
 
         await eventually(f"{name} is absent in {cluster}", absent)
 
+    async def create_namespace(self, name: str) -> None:
+        """Create it in every cluster, as kubectl users do when the command must be repeatable."""
+        for cluster in self.dns_ports:
+            manifest = await self.kubectl(
+                cluster, "create", "namespace", name, "--dry-run=client", "-o", "yaml"
+            )
+            applied = await self.kubectl(cluster, "apply", "-f", "-", stdin=manifest)
+            assert applied == f"namespace/{name} created\n"
+
+    async def clusterset_ip(self, cluster: str, namespace: str, service: str) -> str:
+        """The first clusterset IP of an import."""
+        return await self.kubectl(
+            cluster, "get", "svcim", service, "-n", namespace, "-o", "jsonpath={.spec.ips[0]}"
+        )
+
+    async def mirrors(self, cluster: str, namespace: str, service: str, source: str, count: int) -> list[str]:
+        """As `mirrored`, once there are so many."""
+
+        async def has_count() -> bool:
+            return len(await self.mirrored(cluster, namespace, service, source)) == count
+
+        await eventually(f"{cluster} mirrors {count} of {service}", has_count)
+        return await self.mirrored(cluster, namespace, service, source)
+
     async def mirrored(self, cluster: str, namespace: str, service: str, source: str) -> list[str]:
         """The ready IPv4 addresses that a cluster mirrors of a service of another one, sorted."""
         labels = f"{SERVICE_NAME_LABEL}={service},{SOURCE_CLUSTER_LABEL}={source}"

@@ -39,3 +39,18 @@ kind: ServiceExport
 metadata:
   name: shopfront
 """
+
+
+def export_of(service: str) -> str:
+    """The export of a Service."""
+    return f"""
+apiVersion: multicluster.x-k8s.io/v1beta1
+kind: ServiceExport
+metadata:
+  name: {service}
+"""
+
+
+def in_namespace(manifest: str, namespace: str) -> str:
+    """The manifest with the namespace written into each object."""
+    return manifest.replace("\nmetadata:\n", f"\nmetadata:\n  namespace: {namespace}\n")

@@ -1,20 +1,15 @@
 """Stock kubectl on the sandbox: what it prints is what Kubernetes lets it print, and names follow what it does.
 
-The first test is the newcomer's story from start to Ctrl-C; the others share one sandbox and keep apart by
-namespaces of their own.
+The tests share one sandbox and keep apart by namespaces of their own.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 import secrets
 import shlex
-import signal
-import socket
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import aiohttp
 import pytest
@@ -23,9 +18,7 @@ import pytest_asyncio
 from tests.lab.mcs import eventually
 from tests.lab.sandbox import Sandbox, running_sandbox
 from tests.real.kubectl_reads import READS
-from tests.real.sandbox_manifests import shopfront
-
-CLUSTERS = ("east", "west", "south")
+from tests.real.sandbox_manifests import export_of, in_namespace, shopfront
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
@@ -39,9 +32,9 @@ async def sandbox(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[San
 async def namespace(sandbox: Sandbox) -> AsyncIterator[str]:
     """A namespace of this test alone, in every cluster."""
     name = f"test-{secrets.token_hex(4)}"
-    await create_namespace(sandbox, name)
+    await sandbox.create_namespace(name)
     yield name
-    for cluster in CLUSTERS:
+    for cluster in sandbox.dns_ports:
         await sandbox.kubectl(cluster, "delete", "namespace", name, "--wait=false")
 
 
@@ -52,111 +45,6 @@ async def shop(sandbox: Sandbox, namespace: str) -> str:
     await sandbox.kubectl("east", "rollout", "status", "deployment/shopfront", "-n", namespace)
     await sandbox.answers("west", f"shopfront.{namespace}", 1)
     return namespace
-
-
-async def create_namespace(sandbox: Sandbox, name: str) -> None:
-    for cluster in CLUSTERS:
-        manifest = await sandbox.kubectl(
-            cluster, "create", "namespace", name, "--dry-run=client", "-o", "yaml"
-        )
-        assert (
-            await sandbox.kubectl(cluster, "apply", "-f", "-", stdin=manifest)
-            == f"namespace/{name} created\n"
-        )
-
-
-async def clusterset_ip(sandbox: Sandbox, cluster: str, namespace: str) -> str:
-    return await sandbox.kubectl(
-        cluster, "get", "svcim", "shopfront", "-n", namespace, "-o", "jsonpath={.spec.ips[0]}"
-    )
-
-
-async def mirrors(sandbox: Sandbox, namespace: str, service: str, source: str, count: int) -> list[str]:
-    """The addresses that west mirrors, once there are so many of them."""
-
-    async def has_count() -> bool:
-        return len(await sandbox.mirrored("west", namespace, service, source)) == count
-
-    await eventually(f"west mirrors {count} of {service}", has_count)
-    return await sandbox.mirrored("west", namespace, service, source)
-
-
-async def test_the_story_of_a_newcomer_from_the_start_to_control_c(tmp_path: Path) -> None:
-    async with running_sandbox(tmp_path) as sandbox:
-        kubectl = sandbox.kubectl
-        await sandbox.answers("west", "db.shop", 6)
-
-        await create_namespace(sandbox, "demo")
-        for words in (["created"] * 3, ["unchanged"] * 3):
-            said = await kubectl("east", "apply", "-n", "demo", "-f", "-", stdin=shopfront())
-            assert [line.split()[-1] for line in said.splitlines()] == words
-        await sandbox.answers("west", "shopfront.demo", 1)
-        assert await sandbox.addresses("west", "shopfront.demo") == [
-            await clusterset_ip(sandbox, "west", "demo")
-        ]
-
-        scaled = await kubectl("east", "scale", "deployment", "shopfront", "-n", "demo", "--replicas=5")
-        assert scaled == "deployment.apps/shopfront scaled\n"
-        before = await mirrors(sandbox, "demo", "shopfront", "east", 5)
-        await kubectl("east", "rollout", "restart", "deployment/shopfront", "-n", "demo")
-        status = await kubectl("east", "rollout", "status", "deployment/shopfront", "-n", "demo")
-        assert status.endswith('deployment "shopfront" successfully rolled out\n')
-
-        async def all_are_new() -> bool:
-            now = await sandbox.mirrored("west", "demo", "shopfront", "east")
-            return len(now) == 5 and not set(now) & set(before)
-
-        await eventually("west mirrors the new pods and none of the old", all_are_new)
-
-        await kubectl("east", "scale", "statefulset", "db", "-n", "shop", "--replicas=5")
-        await sandbox.answers("west", "db.shop", 8)
-        await sandbox.answers("west", "db-4.east.db.shop", 1)
-        await kubectl("east", "scale", "statefulset", "db", "-n", "shop", "--replicas=1")
-        await sandbox.answers("west", "db.shop", 4)
-        assert await sandbox.is_absent("west", "db-1.east.db.shop")
-
-        await kubectl("east", "delete", "svcex", "db", "-n", "shop")
-        await sandbox.vanishes("south", "db-0.east.db.shop")
-        assert len(await sandbox.addresses("south", "db.shop")) == 3, "the members of west stay"
-        await kubectl("west", "delete", "svcex", "db", "-n", "shop")
-        await sandbox.vanishes("south", "db.shop")
-        await kubectl("east", "delete", "namespace", "demo")
-        await sandbox.vanishes("west", "shopfront.demo")
-
-        async def are_told() -> bool:
-            return "db.shop.svc.clusterset.local A answers NXDOMAIN" in sandbox.printed()
-
-        await eventually("the sandbox shows what became of the name", are_told)
-        for told in (
-            "east: export demo/shopfront exported",
-            "import demo/shopfront has endpoints: 5 of east",
-            "east: export shop/db is gone",
-        ):
-            assert told in sandbox.printed()
-        await ends_cleanly(sandbox, signal.SIGINT)
-
-
-async def ends_cleanly(sandbox: Sandbox, number: signal.Signals) -> None:
-    pid = sandbox.process.pid
-    assert pid is not None
-    os.kill(pid, number)
-
-    async def has_ended() -> bool:
-        return sandbox.process.pid is None
-
-    await eventually("the sandbox ends", has_ended, seconds=5)
-    assert "Traceback" not in sandbox.printed()
-    assert not sandbox.kubeconfig.parent.exists()
-    for port in sandbox.dns_ports.values():
-        for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
-            with socket.socket(socket.AF_INET, kind) as free:
-                free.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                free.bind(("127.0.0.1", port))
-
-
-async def test_sigterm_ends_the_sandbox_as_well(tmp_path: Path) -> None:
-    async with running_sandbox(tmp_path) as sandbox:
-        await ends_cleanly(sandbox, signal.SIGTERM)
 
 
 @pytest.mark.parametrize("command", READS)
@@ -200,7 +88,7 @@ async def test_server_side_apply_repeats_and_meets_conflicts(sandbox: Sandbox, n
         "east", *apply, "--field-manager=other", "--force-conflicts", stdin=shopfront(replicas=4, port=81)
     )
     assert taken.splitlines()[0] == "deployment.apps/shopfront serverside-applied"
-    await mirrors(sandbox, namespace, "shopfront", "east", 4)
+    await sandbox.mirrors("west", namespace, "shopfront", "east", 4)
 
 
 async def test_server_side_apply_takes_over_what_was_applied_by_the_client(
@@ -220,7 +108,7 @@ async def test_server_side_apply_takes_over_what_was_applied_by_the_client(
         "jsonpath={.metadata.managedFields[*].manager}",
     )
     assert "kubectl-client-side-apply" not in managers.split()
-    await mirrors(sandbox, shop, "shopfront", "east", 3)
+    await sandbox.mirrors("west", shop, "shopfront", "east", 3)
 
 
 @pytest.mark.parametrize("way", [(), ("--server-side",)], ids=["client-side", "server-side"])
@@ -334,14 +222,14 @@ async def test_a_watch_of_pods_follows_a_scaled_deployment(sandbox: Sandbox, sho
     finally:
         watch.terminate()
         await watch.communicate()
-    assert len(await mirrors(sandbox, shop, "shopfront", "east", 3)) == 3
+    assert len(await sandbox.mirrors("west", shop, "shopfront", "east", 3)) == 3
 
 
 async def test_scale_to_nothing_keeps_the_clusterset_ip(sandbox: Sandbox, shop: str) -> None:
     await sandbox.kubectl("east", "scale", "deploy/shopfront", "-n", shop, "--replicas=0")
-    await mirrors(sandbox, shop, "shopfront", "east", 0)
+    await sandbox.mirrors("west", shop, "shopfront", "east", 0)
     assert await sandbox.addresses("west", f"shopfront.{shop}") == [
-        await clusterset_ip(sandbox, "west", shop)
+        await sandbox.clusterset_ip("west", shop, "shopfront")
     ]
 
 
@@ -352,11 +240,24 @@ async def test_what_is_deleted_with_its_manifest_is_gone_everywhere(sandbox: San
         for kind in ("deployment.apps", "service", "serviceexport.multicluster.x-k8s.io")
     )
     await sandbox.vanishes("west", f"shopfront.{shop}")
-    for cluster in CLUSTERS:
-        left = await sandbox.kubectl_said(
-            cluster, "get", "svcim,svc,endpointslices,pods", "-n", shop, "-o", "name", "--ignore-not-found"
-        )
-        assert (cluster, left.output, left.errors) == (cluster, "", "")
+
+    async def nothing_is_left() -> bool:
+        found = [
+            await sandbox.kubectl(
+                cluster,
+                "get",
+                "svcim,svc,endpointslices,rs,pods",
+                "-n",
+                shop,
+                "-o",
+                "name",
+                "--ignore-not-found",
+            )
+            for cluster in sandbox.dns_ports
+        ]
+        return not any(found)
+
+    await eventually("imports, derived Services, mirrors and pods are gone", nothing_is_left)
 
 
 async def test_a_refusal_is_worded_as_kubernetes_words_it(sandbox: Sandbox, namespace: str) -> None:
@@ -381,3 +282,41 @@ async def test_the_metrics_address_that_is_shown_answers(sandbox: Sandbox) -> No
     async with aiohttp.ClientSession() as session, session.get(sandbox.metrics_url) as response:
         assert response.status == 200
         assert "mcs_" in await response.text()
+
+
+CREATES = {
+    "configmap told --from-literal=a=b --from-literal=empty=": "configmap/told created",
+    "secret generic hidden --from-literal=a=b": "secret/hidden created",
+    "serviceaccount someone": "serviceaccount/someone created",
+    "deployment again --image=registry.k8s.io/pause:3.10 --replicas=3 --port=8080": "deployment.apps/again created",
+    "service clusterip again --tcp=80:8080": "service/again created",
+    "service externalname outside --external-name=example.com": "service/outside created",
+}
+
+
+async def test_kubectl_create_is_understood(sandbox: Sandbox, namespace: str) -> None:
+    for command, said in CREATES.items():
+        assert await sandbox.kubectl("east", "create", *command.split(), "-n", namespace) == f"{said}\n"
+    await sandbox.kubectl("east", "apply", "-n", namespace, "-f", "-", stdin=export_of("again"))
+    await sandbox.mirrors("west", namespace, "again", "east", 3)
+    ip = await sandbox.clusterset_ip("west", namespace, "again")
+    assert await sandbox.addresses("west", f"again.{namespace}") == [ip]
+    told = await sandbox.kubectl("east", "get", "cm", "told", "-n", namespace, "-o", "jsonpath={.data}")
+    assert told == '{"a":"b","empty":""}'
+
+
+async def test_a_namespace_is_deleted_together_with_what_its_manifest_holds(sandbox: Sandbox) -> None:
+    name = f"test-{secrets.token_hex(4)}"
+    assert await sandbox.kubectl("east", "create", "namespace", name) == f"namespace/{name} created\n"
+    namespace = await sandbox.kubectl("east", "create", "namespace", name, "--dry-run=client", "-o", "yaml")
+    manifest = "---\n".join([namespace, in_namespace(shopfront(), name)])
+    await sandbox.kubectl("east", "apply", "--server-side", "-f", "-", stdin=manifest)
+    deleted = await sandbox.kubectl("east", "delete", "-f", "-", stdin=manifest)
+    assert [line.split()[0] for line in deleted.splitlines()] == [
+        "namespace",
+        "deployment.apps",
+        "service",
+        "serviceexport.multicluster.x-k8s.io",
+    ]
+    gone = await sandbox.kubectl_said("east", "get", "namespace", name)
+    assert gone.errors == f'Error from server (NotFound): namespaces "{name}" not found\n'
