@@ -6,10 +6,10 @@ left to the client.
 """
 
 from functools import cache
-from typing import Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
 import msgspec
-from msgspec import Raw, Struct, field, structs
+from msgspec import Meta, Raw, Struct, field, structs
 
 from mcs.kube.errors import ServerError, error_of
 from mcs.model.meta import KubernetesObject
@@ -61,7 +61,8 @@ WatchEvent = Stored[T_co] | Deleted | Bookmark | Malformed
 
 
 class _ListMeta(Struct, rename="camel"):
-    resource_version: str = ""
+    # Required, for a Status that came with a 200 would otherwise be taken for an empty list.
+    resource_version: Annotated[str, Meta(min_length=1)]
     continue_token: str = field(name="continue", default="")
 
 

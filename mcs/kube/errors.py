@@ -14,6 +14,9 @@ import msgspec
 CAUSE_TOO_LARGE = "ResourceVersionTooLarge"
 CAUSE_NAMESPACE_TERMINATING = "NamespaceTerminating"
 
+LONGEST_RETRY_AFTER = 300.0
+"""Seconds. API servers ask for one or so; a proxy in front of them that asks for a day is not waited for."""
+
 
 class KubeError(Exception):
     """Base of everything that `mcs.kube` raises on purpose."""
@@ -42,7 +45,8 @@ class WatchSilent(Unreachable):
 class ApiError(KubeError):
     """The API server refused; `code` is the HTTP status and the rest is read from its Status.
 
-    `retry_after` is in seconds, None when the server named none; `causes` are (reason, field, message).
+    `retry_after` is in seconds, at most LONGEST_RETRY_AFTER, None when the server named none.
+    `causes` are (reason, field, message).
     """
 
     def __init__(
@@ -150,7 +154,8 @@ def error_of(status: int, headers: Mapping[str, str], body: bytes | memoryview |
     causes = tuple((cause.reason, cause.field, cause.message) for cause in details.causes or ())
     code = parsed.code or status
     error = _type_of(code, parsed.reason, {cause[0] for cause in causes}, is_status)
-    retry_after = _seconds(headers.get("Retry-After", "")) or details.retry_after_seconds or None
+    asked = _seconds(headers.get("Retry-After", "")) or details.retry_after_seconds
+    retry_after = min(asked, LONGEST_RETRY_AFTER) if asked > 0 else None
     return error(code, parsed.reason, parsed.message, retry_after, causes)
 
 
@@ -179,5 +184,5 @@ _BY_CODE: dict[int, type[ApiError]] = {
 }
 
 
-def _seconds(text: str) -> float | None:
-    return float(text) if text.isascii() and text.isdigit() else None
+def _seconds(text: str) -> float:
+    return float(text) if text.isascii() and text.isdigit() else 0.0

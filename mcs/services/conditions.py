@@ -7,6 +7,9 @@ from collections.abc import Iterable, Sequence
 
 from mcs.model.meta import Condition, ConditionStatus
 
+_LONGEST_MESSAGE = 32768
+"""Characters that the API takes; members can make it longer, by very many labels for one."""
+
 
 def condition(
     present: Iterable[Condition],
@@ -24,7 +27,7 @@ def condition(
         type=type_,
         status=status,
         reason=reason,
-        message=message,
+        message=message if len(message) <= _LONGEST_MESSAGE else f"{message[: _LONGEST_MESSAGE - 1]}…",
         last_transition_time=before.last_transition_time if before and unchanged else now,
         observed_generation=generation,
     )

@@ -20,6 +20,8 @@ from mcs.model.names import (
 
 _NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _ANNOTATIONS_LIMIT = 256 * 1024
+_LEFT_TO_US = 1024
+"""Bytes of them that our own annotations may take, besides the exported keys that they repeat."""
 _RESERVED = frozenset({MANAGED_BY_LABEL, DERIVED_SERVICE_ANNOTATION, EXPORTED_KEYS_ANNOTATION})
 
 
@@ -40,8 +42,11 @@ def exported_metadata(export: ServiceExport) -> ExportedMetadata:
     problems = {key: _key_problem(key.lower()) for key in sorted(annotations)}
     refused += [f'annotation "{key}" {problem}' for key, problem in problems.items() if problem]
     good_annotations = {key: annotations[key] for key, problem in problems.items() if not problem}
-    if _size(good_annotations) > _ANNOTATIONS_LIMIT:
-        refused.append("the annotations are together larger than 256 KiB")
+    if _size(good_labels, {}) > _ANNOTATIONS_LIMIT:
+        refused.append("the keys of the labels are together larger than 255 KiB")
+        good_labels = {}
+    if _size(good_labels, good_annotations) > _ANNOTATIONS_LIMIT:
+        refused.append("the annotations and all keys are together larger than 255 KiB")
         good_annotations = {}
     return ExportedMetadata(good_labels, good_annotations, tuple(refused))
 
@@ -70,5 +75,7 @@ def _label_problem(key: str, value: str) -> str:
     return "" if not value or _NAME.fullmatch(value) else "has no valid value"
 
 
-def _size(annotations: Mapping[str, str]) -> int:
-    return sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items())
+def _size(labels: Mapping[str, str], annotations: Mapping[str, str]) -> int:
+    """Bytes of all annotations that the import would have."""
+    repeated = sum(len(key) + 1 for key in (*labels, *annotations))
+    return _LEFT_TO_US + repeated + sum(len(key) + len(value.encode()) for key, value in annotations.items())

@@ -63,8 +63,19 @@ def test_go_writes_null_for_an_empty_list() -> None:
     assert decode_page(Service, b'{"metadata":{"resourceVersion":"3"},"items":null}').items == ()
 
 
-@pytest.mark.parametrize("body", [b"", b"<html>", b"[]", b'{"items":[]}', b'{"metadata":{},"items":{}}'])
-def test_what_is_no_list_is_an_error(body: bytes) -> None:
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"<html>",
+        b"[]",
+        b'{"items":[]}',
+        b'{"metadata":{"resourceVersion":"3"},"items":{}}',
+        b'{"kind":"Status","metadata":{},"status":"Failure","message":"a proxy says so with a 200"}',
+        b'{"metadata":{"resourceVersion":""},"items":[]}',
+    ],
+)
+def test_what_is_no_list_is_an_error_and_not_an_empty_list(body: bytes) -> None:
     with pytest.raises(ServerError, match="list of Service"):
         decode_page(Service, body)
 

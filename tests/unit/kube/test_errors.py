@@ -8,7 +8,14 @@ import pytest
 from msgspec import Raw
 
 from mcs.kube import errors
-from mcs.kube.errors import ApiError, ConfigError, NamespaceTerminating, ResourceVersionTooLarge, error_of
+from mcs.kube.errors import (
+    LONGEST_RETRY_AFTER,
+    ApiError,
+    ConfigError,
+    NamespaceTerminating,
+    ResourceVersionTooLarge,
+    error_of,
+)
 
 
 def status(code: int, reason: str = "", *causes: str, **more: Any) -> bytes:
@@ -63,6 +70,9 @@ def test_the_code_of_the_status_goes_before_that_of_the_transport() -> None:
         ("7", {"retryAfterSeconds": 3}, 7.0),
         ("Wed, 21 Oct 2026 07:28:00 GMT", {}, None),
         ("-1", {}, None),
+        ("86400", {}, LONGEST_RETRY_AFTER),
+        ("9" * 5000, {}, LONGEST_RETRY_AFTER),
+        ("", {"retryAfterSeconds": -3}, None),
         ("", {}, None),
     ],
 )

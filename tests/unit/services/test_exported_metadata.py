@@ -4,7 +4,8 @@ import pytest
 
 from mcs.model.names import DERIVED_SERVICE_ANNOTATION, EXPORTED_KEYS_ANNOTATION, MANAGED_BY_LABEL
 from mcs.services.exported_metadata import exported_metadata
-from mcs.testing.builders import export
+from mcs.testing.builders import export, exporter, service
+from mcs.testing.simulated_target import settled_target
 
 
 @pytest.mark.parametrize(
@@ -56,4 +57,26 @@ def test_what_is_refused_is_named() -> None:
 def test_annotations_beyond_what_an_object_can_carry_are_left_out_whole() -> None:
     found = exported_metadata(export(annotations={"a": "x" * 200_000, "b": "x" * 200_000}))
     assert found.annotations == {}
-    assert found.refused == ("the annotations are together larger than 256 KiB",)
+    assert found.refused == ("the annotations and all keys are together larger than 255 KiB",)
+
+
+@pytest.mark.parametrize(
+    ("labels", "annotations"),
+    [
+        ({}, {"a": "x" * (255 * 1024 - 3)}),
+        ({}, {"a": "x" * (256 * 1024 - 20)}),
+        ({}, {f"{number}": "x" * 1000 for number in range(258)}),
+        ({}, {f"{number}": "x" for number in range(50_000)}),
+        ({f"{number:060}": "1" for number in range(3000)}, {"a": "x" * 100_000}),
+        ({f"{number:060}": "1" for number in range(5000)}, {"a": "1"}),
+    ],
+)
+def test_an_import_never_has_more_annotations_than_an_object_can_carry(
+    labels: dict[str, str], annotations: dict[str, str]
+) -> None:
+    imported = settled_target(
+        exporter("c1", service(), export_=export(labels=labels, annotations=annotations))
+    ).service_import
+    assert imported is not None
+    carried = imported.metadata.annotations
+    assert sum(len(key) + len(value) for key, value in carried.items()) <= 256 * 1024

@@ -123,6 +123,20 @@ def test_the_generation_that_was_judged_is_named() -> None:
     assert {each.observed_generation for each in written(observed_export(C1, listed="c1")).values()} == {1}
 
 
+@pytest.mark.parametrize("key", ["k", "bad key "])
+def test_a_message_is_cut_to_what_the_api_takes(key: str) -> None:
+    labels = {f"{key}{number}": "1" for number in range(5000)}
+    crowded = exporter("c1", service(), export_=export(labels=labels))
+    other = exporter("c2", service(), created=1)
+    messages = [
+        condition.message
+        for cluster in ("c1", "c2")
+        for condition in written(observed_export(crowded, other, cluster=cluster, listed="c1 c2")).values()
+    ]
+    assert max(map(len, messages)) == 32768
+    assert any(message.endswith("…") for message in messages)
+
+
 @pytest.mark.parametrize("labels", [{"bad key": "1"}])
 def test_b17_a_label_that_no_import_can_carry_is_reported_and_blocks_nothing(labels: dict[str, str]) -> None:
     observed = observed_export(exporter("c1", service(), export_=export(labels=labels)), listed="c1")
