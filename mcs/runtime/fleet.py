@@ -18,6 +18,7 @@ from mcs.kube.errors import KubeError
 from mcs.model.names import ClusterId
 from mcs.model.resources import Resource
 from mcs.runtime.cache import Cache, Index
+from mcs.runtime.cancellation import raise_if_cancelled
 from mcs.runtime.executor import Applied, Executor, Writer
 from mcs.runtime.queue import WorkQueue
 from mcs.runtime.reflector import AnyReflector, Reader, Reflector
@@ -104,16 +105,21 @@ class Member(Generic[K]):
 
     async def keep(self, reconcile: Callable[[K], Awaitable[None]] | None) -> None:
         """Stay engaged until cancelled: connect, reflect and work; after a failure pause and begin again."""
-        pause = FIRST_PAUSE
+        loop, pause = asyncio.get_running_loop(), FIRST_PAUSE
         while True:
+            began = loop.time()
             try:
-                await self._engage(reconcile)
+                # In a task of its own: a task group of Python before 3.13 may leave its task marked as cancelled.
+                await asyncio.create_task(self._engage(reconcile), name=f"{self.cluster}/engaged")
             except* KubeError as errors:
                 self.error = str(errors.exceptions[0])
                 log.warning("cluster disengaged", cluster=self.cluster, error=self.error)
             except* Exception as errors:
                 self.error = f"{type(errors.exceptions[0]).__name__}: {errors.exceptions[0]}"
                 log.exception("cluster disengaged by an unexpected failure", cluster=self.cluster)
+            raise_if_cancelled()
+            if loop.time() - began > LONGEST_PAUSE:
+                pause = FIRST_PAUSE
             await asyncio.sleep(pause)
             pause = min(pause * 2, LONGEST_PAUSE)
 

@@ -16,11 +16,20 @@ from zlib import crc32
 import structlog
 
 from mcs.kube.decode import Bookmark, Deleted, Malformed, Page, Stored, WatchEvent
-from mcs.kube.errors import ApiError, Expired, KubeError, ResourceVersionTooLarge, Unreachable, WatchSilent
+from mcs.kube.errors import (
+    ApiError,
+    Expired,
+    KubeError,
+    ResourceVersionTooLarge,
+    TooManyRequests,
+    Unreachable,
+    WatchSilent,
+)
 from mcs.model.meta import KubernetesObject
 from mcs.model.names import ServiceKey
 from mcs.model.resources import Resource
 from mcs.runtime.cache import Cache
+from mcs.runtime.cancellation import raise_if_cancelled
 
 log = structlog.get_logger(__name__)
 T = TypeVar("T", bound=KubernetesObject)
@@ -93,34 +102,38 @@ class Reflector(Generic[T]):
         self._on_synced = on_synced
         self._log = log.bind(cluster=cluster, resource=str(resource))
         self._warned: set[tuple[ServiceKey, str]] = set()
+        self._version = ""
+        self._expired = float("-inf")
         self._pause = FIRST_PAUSE
         # Spread, so that the watches of many clusters do not all end and begin at the same moment.
         self._watch_seconds = 240 + crc32(f"{cluster}/{resource}".encode()) % 100
 
     async def run(self) -> None:
         """List and watch until cancelled."""
-        version = ""
         while True:
+            raise_if_cancelled()
             try:
-                if not version:
-                    version = await self._list()
-                version = await self._watch(version)
-            except Expired:
+                if not self._version:
+                    self._version = await self._list()
+                await self._watch()
+            except Expired as error:
                 self._log.info("history compacted, listing again")
-                version = ""
+                self._version = ""
+                await self._wait_unless_first(error)
             except ResourceVersionTooLarge as error:
                 self._log.warning("server went back in time, listing again")
-                version = ""
+                self._version = ""
                 await self._wait(error)
             except WatchSilent:
                 # A server restored from a backup answers 200 and then nothing, for ever, to a watch from a version
                 # that it has not reached; only a new list finds out.
                 self._log.warning("watch was silent, listing again")
-                version = ""
-            except Unreachable as error:
+                self._version = ""
+            except (Unreachable, TooManyRequests) as error:
+                # The version that was reached stays good; a list would be the dearest request for a busy server.
                 await self._wait(error)
             except KubeError as error:
-                version = ""
+                self._version = ""
                 await self._wait(error)
 
     async def _list(self) -> str:
@@ -141,12 +154,13 @@ class Reflector(Generic[T]):
             self._on_synced()
         return version
 
-    async def _watch(self, version: str) -> str:
+    async def _watch(self) -> None:
+        """Take in events until the watch ends; `_version` follows each, so that none comes twice after an error."""
         self.status.state = WatchState.WATCHING
         loop = asyncio.get_running_loop()
         began, events = loop.time(), self.status.events
         watch = self._reader.watch(
-            self.resource, version, label_selector=self._selector, timeout_seconds=self._watch_seconds
+            self.resource, self._version, label_selector=self._selector, timeout_seconds=self._watch_seconds
         )
         settled = loop.call_later(SETTLED, self._settle)
         try:
@@ -154,12 +168,11 @@ class Reflector(Generic[T]):
                 async for event in received:
                     self._hear()
                     self._settle()
-                    version = self._take_in(event) or version
+                    self._version = self._take_in(event) or self._version
         finally:
             settled.cancel()
         if self.status.events == events and loop.time() - began < FIRST_PAUSE:
             await asyncio.sleep(FIRST_PAUSE)
-        return version
 
     def _take_in(self, event: WatchEvent[T]) -> str:
         """Put one event into the cache; the version that the watch has reached by it is returned."""
@@ -193,7 +206,14 @@ class Reflector(Generic[T]):
         self.status.error = None
         self._pause = FIRST_PAUSE
 
+    async def _wait_unless_first(self, error: KubeError) -> None:
+        """Let a first error pass; one that follows soon shows that to try again at once does not help."""
+        before, self._expired = self._expired, asyncio.get_running_loop().time()
+        if self._expired - before < SETTLED:
+            await self._wait(error)
+
     async def _wait(self, error: KubeError) -> None:
+        raise_if_cancelled()
         if self.status.error is None or type(self.status.error) is not type(error):
             self._log.warning("cannot list or watch", error=str(error))
         self.status.error = error

@@ -7,6 +7,7 @@ from typing import TypeVar
 import structlog
 
 from mcs.kube.errors import Conflict, KubeError
+from mcs.runtime.cancellation import raise_if_cancelled
 from mcs.runtime.executor import ForeignObjectError, is_terminal
 from mcs.runtime.queue import WorkQueue
 
@@ -33,6 +34,7 @@ async def work(
     left until it changes; any other exception is a bug of ours: logged with its traceback and tried again.
     """
     while True:
+        raise_if_cancelled()
         key = await queue.get()
         try:
             await reconcile(key)

@@ -123,6 +123,13 @@ def test_what_follows_an_error_of_a_watch(error: Exception, requests: list[str])
     assert "b" in names(cache)
 
 
+@pytest.mark.parametrize("error", [Unreachable("reset"), TooManyRequests(429)], ids=["lost", "429"])
+def test_a_watch_that_breaks_off_after_events_goes_on_after_them(error: Exception) -> None:
+    appeared_and_went = [Stored(service("b", 8)), Deleted("demo", "b", "9"), error]
+    script, _, _ = reflected([page(7, service("a", 1))], appeared_and_went)
+    assert script.requests == ["list", "watch 7", "watch 9"]
+
+
 def test_410_costs_no_time() -> None:
     script, _, _ = reflected([page(7)], Expired(410), [page(9)], seconds=0.01)
     assert script.requests == ["list", "watch 7", "list", "watch 9"]
@@ -198,6 +205,13 @@ def test_a_malformed_object_is_counted_and_spoils_nothing() -> None:
     assert names(cache) == ["a", "b"]
     assert cache.malformed == {ServiceKey("demo", "bad")}
     assert reflector.status.malformed == 2
+
+
+def test_410_again_and_again_is_answered_with_patience() -> None:
+    script, _, _ = reflected(*[Expired(410)] * 1000, seconds=10)
+    assert len(script.requests) < 20
+    script, _, _ = reflected(*[[page(7)], Expired(410)] * 500, seconds=10)
+    assert len(script.requests) < 20
 
 
 def test_a_watch_that_ends_at_once_every_time_is_not_asked_for_in_a_hurry() -> None:

@@ -1,0 +1,156 @@
+"""A member of the fleet: what it does about failures, and that nothing keeps it from ending."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from mcs.kube.decode import Page
+from mcs.kube.errors import ConfigError, Unreachable
+from mcs.model.names import ClusterId
+from mcs.model.resources import SERVICES
+from mcs.runtime.fleet import Client, Fleet, Member, Reachability, Reflected
+from mcs.testing.virtual_time import run_virtual
+
+EAST = ClusterId("east")
+
+
+class Quiet:
+    """A client of an empty, silent API server."""
+
+    async def list_pages(self, resource: Any, *, label_selector: str = "") -> AsyncGenerator[Any, None]:
+        yield Page((), "1", ())
+
+    async def watch(self, resource: Any, resource_version: str, **options: Any) -> AsyncGenerator[Any, None]:
+        await asyncio.Event().wait()
+        yield
+
+    async def get(self, *arguments: Any) -> Any:
+        raise NotImplementedError
+
+    async def apply(self, *arguments: Any, **options: Any) -> Any:
+        raise NotImplementedError
+
+    async def delete(self, *arguments: Any, **options: Any) -> None:
+        raise NotImplementedError
+
+
+class FailsWhileItEnds(Quiet):
+    """Closing its watch fails, as a connection may."""
+
+    async def watch(self, resource: Any, resource_version: str, **options: Any) -> AsyncGenerator[Any, None]:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            raise Unreachable("the connection broke while it was closed")
+        yield
+
+
+def opening(*answers: Client | Exception) -> Callable[[], AbstractAsyncContextManager[Client]]:
+    """Clients, or errors of connecting, in turn; the last one again and again."""
+    left = list(answers)
+
+    @asynccontextmanager
+    async def open_client() -> AsyncIterator[Client]:
+        answer = left.pop(0) if len(left) > 1 else left[0]
+        if isinstance(answer, Exception):
+            raise answer
+        yield answer
+
+    return open_client
+
+
+def member(*answers: Client | Exception) -> Member[str]:
+    return Member(EAST, opening(*answers), [Reflected(SERVICES)])
+
+
+def test_an_error_of_connecting_shows_until_a_connection_is_there() -> None:
+    async def run() -> list[tuple[Reachability, str]]:
+        east = member(ConfigError("no such context"), ConfigError("no such context"), Quiet())
+        found = []
+        async with asyncio.TaskGroup() as tasks:
+            task = tasks.create_task(Fleet([east]).run(None), name="fleet")
+            for seconds in (0.5, 30):
+                await asyncio.sleep(seconds)
+                found.append((east.reachability, east.reason))
+            task.cancel()
+        return found
+
+    with capture_logs():
+        shown = run_virtual(run())
+    assert shown == [(Reachability.UNREACHABLE, "no such context"), (Reachability.REACHABLE, "")]
+
+
+async def _ends_when_cancelled(task: asyncio.Task[None]) -> bool:
+    await asyncio.sleep(5)
+    task.cancel()
+    await asyncio.wait([task], timeout=100)
+    return task.done()
+
+
+def test_a_cancelled_member_ends_although_one_of_its_tasks_fails_meanwhile() -> None:
+    async def run() -> bool:
+        task = asyncio.create_task(Fleet([member(FailsWhileItEnds())]).run(None), name="fleet")
+        return await _ends_when_cancelled(task)
+
+    with capture_logs():
+        assert run_virtual(run())
+
+
+class FailsToBreakOff(Quiet):
+    """A request of it that is cancelled ends with an error of its own."""
+
+    async def get(self, *arguments: Any) -> Any:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            raise Unreachable("the connection broke while the request was broken off")
+
+
+def test_a_cancelled_worker_ends_although_its_request_fails_meanwhile() -> None:
+    async def run() -> bool:
+        client = FailsToBreakOff()
+        east = member(client)
+        east.queue.add("web")
+        task = asyncio.create_task(east.keep(lambda key: client.get()), name="east")
+        return await _ends_when_cancelled(task)
+
+    with capture_logs():
+        assert run_virtual(run())
+
+
+class BreaksAfter(Quiet):
+    """Has a bug that shows after some time."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+
+    async def watch(self, resource: Any, resource_version: str, **options: Any) -> AsyncGenerator[Any, None]:
+        await asyncio.sleep(self._seconds)
+        raise RuntimeError("a bug")
+        yield
+
+
+def test_pauses_between_engagements_grow_and_are_short_again_after_a_long_good_time() -> None:
+    async def run() -> list[float]:
+        opened: list[float] = []
+
+        @asynccontextmanager
+        async def open_client() -> AsyncIterator[Client]:
+            opened.append(asyncio.get_running_loop().time())
+            yield BreaksAfter(1000 if len(opened) == 4 else 0)
+
+        east: Member[str] = Member(EAST, open_client, [Reflected(SERVICES)])
+        with suppress(TimeoutError):
+            async with asyncio.timeout(1020):
+                await east.keep(None)
+        return [later - earlier for earlier, later in pairwise(opened)]
+
+    with capture_logs():
+        assert run_virtual(run())[:5] == pytest.approx([1, 2, 4, 1001, 2])
