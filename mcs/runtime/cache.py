@@ -20,7 +20,8 @@ Index = Callable[[Any], Iterable[Hashable]]
 class Delta(Struct, Generic[T], frozen=True):
     """One object changed: `old` is None when it appeared, `new` is None when it went.
 
-    Both are None when an object that the cache does not hold became malformed, or ceased to be.
+    Both are None when the object of that key became malformed, or ceased to be; whatever else changed with that has
+    a delta of its own before.
     """
 
     key: ServiceKey
@@ -87,8 +88,11 @@ class Cache(Generic[T]):
             if version == deleted or is_older(version, deleted):
                 return
             del self._deleted[key]
+        was_malformed = key in self.malformed
         self.malformed.discard(key)
         self._set(key, old, obj)
+        if was_malformed:
+            self._tell(Delta(key, None, None))
 
     def discard(self, key: ServiceKey, version: str = "") -> None:
         """Forget an object that the server reports deleted at `version` (of the deletion).
@@ -101,7 +105,7 @@ class Cache(Generic[T]):
         self.malformed.discard(key)
         if old is not None and not is_older(version, old.metadata.resource_version):
             self._set(key, old, None)
-        elif was_malformed:
+        if was_malformed:
             self._tell(Delta(key, None, None))
 
     def discard_written(self, obj: T) -> None:
@@ -124,9 +128,8 @@ class Cache(Generic[T]):
             if old is None or old.metadata.resource_version != obj.metadata.resource_version:
                 self._set(key, old, obj)
         self.is_synced = True
-        for key in before ^ self.malformed:
-            if key not in self._objects:
-                self._tell(Delta(key, None, None))
+        for key in sorted(before ^ self.malformed):
+            self._tell(Delta(key, None, None))
 
     def mark_malformed(self, key: ServiceKey) -> None:
         """An object arrived that cannot be decoded: its last good version stays, if there was one."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from mcs.model.meta import KubernetesObject, ObjectMeta
@@ -134,3 +136,24 @@ def test_indexes_follow_every_change(cache: Cache[KubernetesObject]) -> None:
     cache.discard(B, "4")
     assert named("red") == []
     assert cache.values("colour") == ["blue"]
+
+
+@pytest.mark.parametrize(
+    "well_again",
+    [
+        pytest.param(lambda cache: cache.put(obj(A, 4)), id="a newer version"),
+        pytest.param(lambda cache: cache.discard(A, "4"), id="its end"),
+        pytest.param(lambda cache: cache.replace([obj(A, 1)]), id="a list with the last good version"),
+    ],
+)
+def test_listeners_hear_when_an_object_that_is_held_is_malformed_no_more(
+    cache: Cache[KubernetesObject],
+    deltas: list[Delta[KubernetesObject]],
+    well_again: Callable[[Cache[KubernetesObject]], None],
+) -> None:
+    cache.put(obj(A, 1))
+    cache.mark_malformed(A)
+    del deltas[:]
+    well_again(cache)
+    assert deltas[-1] == Delta(A, None, None)
+    assert A not in cache.malformed
