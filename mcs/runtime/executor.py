@@ -24,6 +24,9 @@ from mcs.runtime.cache import Cache
 log = structlog.get_logger(__name__)
 T = TypeVar("T", bound=KubernetesObject)
 
+FEW = 1024
+"""So many things that were applied are remembered without asking whether they still exist."""
+
 
 class Writer(Protocol):
     """What the executor needs of a client (`mcs.kube.client.Client` is one)."""
@@ -63,6 +66,12 @@ class Executor:
         self._caches = caches
         self._on_applied = on_applied
         self._settled: dict[tuple[str, ServiceKey, str], tuple[int, str]] = {}
+        self._settled_at_most = 0
+
+    @property
+    def remembered(self) -> int:
+        """How many things that were applied are remembered; those that still exist and at most as many others."""
+        return len(self._settled)
 
     async def execute(self, actions: Sequence[Action]) -> None:
         """Carry out `actions`: neighbours of the same resource side by side, the others one after the other.
@@ -94,7 +103,13 @@ class Executor:
         if len(unknown) == 1:
             await self._look(unknown[0].resource, unknown[0].object.key)
         elif unknown:
-            await asyncio.gather(*(self._look(action.resource, action.object.key) for action in unknown))
+            # All are waited for, also after a failure: none may outlive this execution.
+            found = await asyncio.gather(
+                *(self._look(action.resource, action.object.key) for action in unknown),
+                return_exceptions=True,
+            )
+            for error in filter(None, found):
+                raise error
 
     async def _execute_together(self, actions: Sequence[Action]) -> list[Exception]:
         results: Sequence[BaseException | None]
@@ -147,10 +162,21 @@ class Executor:
                 object=str(key),
             )
             return
-        self._settled[memory] = (digest, after.metadata.resource_version)
+        self._remember(memory, (digest, after.metadata.resource_version))
         cache.put(after)
         if self._on_applied is not None:
             self._on_applied(action, before, after)
+
+    def _remember(self, memory: tuple[str, ServiceKey, str], settled: tuple[int, str]) -> None:
+        """What others deleted (a whole namespace, say) is forgotten once it makes up half of the memory."""
+        self._settled[memory] = settled
+        if len(self._settled) > max(FEW, self._settled_at_most):
+            self._settled = {
+                memory: settled
+                for memory, settled in self._settled.items()
+                if self._caches[memory[0]].get(memory[1]) is not None
+            }
+            self._settled_at_most = 2 * len(self._settled)
 
     async def _look(self, resource: Resource[Any], key: ServiceKey) -> None:
         with suppress(NotFound):

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import msgspec
 import pytest
 
-from mcs.kube.errors import Conflict, Invalid, NamespaceTerminating, NotFound
+from mcs.kube.errors import Conflict, Invalid, NamespaceTerminating, NotFound, ServerError
 from mcs.model.actions import Action, Apply, Delete
 from mcs.model.meta import KubernetesObject, ObjectMeta
 from mcs.model.names import MANAGED_BY, MANAGED_BY_LABEL, ClusterId, ServiceKey
 from mcs.model.resources import ENDPOINT_SLICES, SERVICE_EXPORTS, SERVICES, Resource
 from mcs.model.services import Service
 from mcs.model.slices import IPV4
+from mcs.runtime import executor as executor_module
 from mcs.runtime.cache import Cache
 from mcs.runtime.executor import Executor, ForeignObjectError
 from mcs.testing.virtual_time import run_virtual
@@ -172,3 +174,34 @@ def test_a_delete_names_what_the_plan_saw_and_empties_the_cache(here: Here) -> N
     here.execute(action)
     assert here.server.requests[-1] == "delete services web u1 1"
     assert here.caches["services"].get(KEY) is None
+
+
+def test_a_failed_look_up_leaves_no_other_behind(here: Here) -> None:
+    class Slow(Server):
+        async def get(self, resource: Resource[Any], namespace: str, name: str) -> Any:
+            if name == "refused":
+                raise ServerError(503)
+            await asyncio.sleep(3)
+            return await super().get(resource, namespace, name)
+
+    async def run() -> set[str]:
+        executor = Executor(HERE, Slow(), here.caches)
+        with pytest.raises(ServerError):
+            await executor.execute((apply(SERVICES, "refused"), apply(SERVICES, "slow")))
+        return {task.get_name() for task in asyncio.all_tasks() - {asyncio.current_task()}}
+
+    assert run_virtual(run()) == set()
+
+
+def test_what_others_deleted_is_forgotten(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(executor_module, "FEW", 4)
+    executor = Executor(HERE, here.server, here.caches)
+    for number in range(100):
+        name = f"web-{number}"
+        run_virtual(executor.execute((apply(SERVICES, name),)))
+        here.caches[SERVICES.plural].discard(ServiceKey("demo", name), "1000")
+    assert executor.remembered <= 5
+    run_virtual(executor.execute((apply(SERVICES, "kept"),)))
+    here.server.requests.clear()
+    run_virtual(executor.execute((apply(SERVICES, "kept"),)))
+    assert here.server.requests == []
