@@ -100,6 +100,8 @@ def pod_state(pod: Object) -> str:
     status = pod.get("status", {})
     phase = status.get("phase", "")
     state: str = status.get("reason") or phase
+    if waiting := _initialising(pod):
+        return "Terminating" if pod["metadata"].get("deletionTimestamp") else waiting
     for container in reversed(status.get("containerStatuses", ())):
         why = container.get("state", {})
         if reason := why.get("waiting", {}).get("reason") or why.get("terminated", {}).get("reason"):
@@ -107,6 +109,20 @@ def pod_state(pod: Object) -> str:
     if pod["metadata"].get("deletionTimestamp") and phase not in ("Succeeded", "Failed"):
         return "Terminating"
     return state
+
+
+def _initialising(pod: Object) -> str:
+    """What the first init container that is not done does; empty when there is none."""
+    statuses = pod.get("status", {}).get("initContainerStatuses", ())
+    for index, container in enumerate(statuses):
+        how = container.get("state", {})
+        if how.get("terminated", {}).get("exitCode") == 0:
+            continue
+        why = how.get("terminated", {}).get("reason") or how.get("waiting", {}).get("reason") or ""
+        if why and why != "PodInitializing":
+            return f"Init:{why}"
+        return f"Init:{index}/{len(pod.get('spec', {}).get('initContainers', ()))}"
+    return ""
 
 
 def _service(obj: Object, now: datetime) -> Cells:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from mcs.sandbox.apply.formats import label_value_errors, qualified_name_errors
 from mcs.sandbox.errors import StatusError, bad_request
 from mcs.sandbox.resources import ResourceType
 from mcs.sandbox.store import Object
@@ -82,24 +83,24 @@ def _unparsable(why: str) -> StatusError:
 def _requirement(tokens: list[str]) -> Predicate:
     first = tokens.pop(0)
     if first == "!":
-        key = _word(tokens)
+        key = _key(tokens)
         return lambda obj: key not in _labels(obj)
     tokens.insert(0, first)
-    key = _word(tokens)
+    key = _key(tokens)
     if not tokens or tokens[0] == ",":
         return lambda obj: key in _labels(obj)
     match tokens.pop(0):
         case "=" | "==":
-            value = _value(tokens)
+            value = _value(key, tokens)
             return lambda obj: _labels(obj).get(key) == value
         case "!=":
-            value = _value(tokens)
+            value = _value(key, tokens)
             return lambda obj: _labels(obj).get(key) != value
         case "in":
-            values = _values(tokens)
+            values = _values(key, tokens)
             return lambda obj: _labels(obj).get(key) in values
         case "notin":
-            values = _values(tokens)
+            values = _values(key, tokens)
             return lambda obj: _labels(obj).get(key) not in values
         case ("<" | ">") as sign:
             return _comparison(key, sign, _word(tokens))
@@ -127,17 +128,33 @@ def _word(tokens: list[str]) -> str:
     return tokens.pop(0)
 
 
-def _value(tokens: list[str]) -> str:
-    return "" if not tokens or tokens[0] == "," else _word(tokens)
+def _key(tokens: list[str]) -> str:
+    key = _word(tokens)
+    for why in qualified_name_errors(key):
+        raise _unparsable(f'<nil>: Invalid value: "{key}": {why}')
+    return key
 
 
-def _values(tokens: list[str]) -> frozenset[str]:
+def _value(key: str, tokens: list[str]) -> str:
+    value = "" if not tokens or tokens[0] == "," else _word(tokens)
+    _check_values(key, [value])
+    return value
+
+
+def _check_values(key: str, values: list[str]) -> None:
+    for index, value in enumerate(values):
+        for why in label_value_errors(value):
+            raise _unparsable(f'values[{index}][{key}]: Invalid value: "{value}": {why}')
+
+
+def _values(key: str, tokens: list[str]) -> frozenset[str]:
     if not tokens or tokens.pop(0) != "(":
         raise _unparsable("found '', expected: '('")
     found: list[str] = []
     while tokens:
         match tokens.pop(0):
             case ")":
+                _check_values(key, found)
                 return frozenset(found)
             case ",":
                 continue

@@ -65,7 +65,8 @@ def _row(obj: Object, cells: Cells, include: IncludeObject) -> Object:
             row["object"] = None
     phase = obj.get("status", {}).get("phase") if obj.get("kind") == "Pod" else None
     if phase in ("Succeeded", "Failed"):
-        row["conditions"] = [{"type": "Completed", "status": "True", "reason": phase}]
+        told = "The pod failed." if phase == "Failed" else "The pod has completed successfully."
+        row["conditions"] = [{"type": "Completed", "status": "True", "reason": phase, "message": told}]
     return row
 
 

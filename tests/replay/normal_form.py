@@ -40,7 +40,6 @@ class _Placeholders:
     versions: list[int] = field(default_factory=list)
     strings: dict[str, str] = field(default_factory=dict)
     ports: dict[int, str] = field(default_factory=dict)
-    ages: set[int] = field(default_factory=set)
 
     def is_literal(self, found: str) -> bool:
         bounded = rf"(?<![\w.:]){re.escape(found)}(?![\w.]|:\w)"
@@ -83,6 +82,24 @@ class _Placeholders:
         if not value.isdigit():
             return value
         return f">=rv#{sum(1 for version in self.versions if version <= int(value))}"
+
+
+def without_ages(body: Any) -> Any:
+    """The body, changed in place, with `<age>` in the Age column of its tables.
+
+    Only the first table of a watch names its columns; the ages of the others are found by its names.
+    """
+    ages: set[int] = set()
+    for found in _objects(body):
+        if found.get("kind") == "Table":
+            if columns := found.get("columnDefinitions"):
+                ages = {index for index, column in enumerate(columns) if column.get("name") == "Age"}
+            for row in found.get("rows") or ():
+                row["cells"] = [
+                    "<age>" if index in ages and _AGE.fullmatch(str(cell)) else cell
+                    for index, cell in enumerate(row["cells"])
+                ]
+    return body
 
 
 def normal_form(answers: list[RawAnswer], literals: str) -> list[dict[str, Any]]:
@@ -134,8 +151,6 @@ def _collect(body: Any, placeholders: _Placeholders) -> None:
 def _normal(value: Any, placeholders: _Placeholders) -> Any:
     match value:
         case dict():
-            if value.get("kind") == "Table":
-                _hide_ages(value, placeholders)
             return {
                 placeholders.text(key): _field(key, child, value, placeholders)
                 for key, child in value.items()
@@ -146,17 +161,6 @@ def _normal(value: Any, placeholders: _Placeholders) -> Any:
             return placeholders.text(value)
         case _:
             return value
-
-
-def _hide_ages(table: dict[str, Any], placeholders: _Placeholders) -> None:
-    """Only the first table of a watch names its columns; the ages of the others are found by its names."""
-    if columns := table.get("columnDefinitions"):
-        placeholders.ages = {index for index, column in enumerate(columns) if column.get("name") == "Age"}
-    for row in table.get("rows") or ():
-        row["cells"] = [
-            "<age>" if index in placeholders.ages and _AGE.fullmatch(str(cell)) else cell
-            for index, cell in enumerate(row["cells"])
-        ]
 
 
 def _field(key: str, value: Any, owner: dict[str, Any], placeholders: _Placeholders) -> Any:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.replay.normal_form import RawAnswer, normal_form
+from tests.replay.normal_form import RawAnswer, normal_form, without_ages
 
 A_UID = "0a50eb4e-774d-49f8-a904-7e9ce6281f80"
 B_UID = "8fa15a05-2cbd-404e-872d-088954be6ff9"
@@ -85,7 +85,9 @@ def test_ages_are_hidden_also_in_tables_without_columns() -> None:
         "rows": [{"cells": ["5s", "5s"]}],
     }
     later = {"kind": "Table", "columnDefinitions": None, "rows": [{"cells": ["5s", "<unknown>"]}]}
-    assert [body["rows"][0]["cells"] for body in normal_bodies(first, later)] == [
+    events = without_ages([{"object": first}, {"object": later}, {"object": {**later, "kind": "Other"}}])
+    assert [event["object"]["rows"][0]["cells"] for event in events] == [
         ["5s", "<age>"],
+        ["5s", "<unknown>"],
         ["5s", "<unknown>"],
     ]

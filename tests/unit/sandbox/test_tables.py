@@ -263,7 +263,8 @@ def test_a_row_carries_metadata_the_object_or_nothing() -> None:
 def test_a_finished_pod_says_so_in_its_row() -> None:
     done = {"kind": "Pod", **pod("p", {"phase": "Succeeded"})}
     row = table(resources.PODS, "v1", [done], NOW)["rows"][0]
-    assert row["conditions"] == [{"type": "Completed", "status": "True", "reason": "Succeeded"}]
+    told = {"reason": "Succeeded", "message": "The pod has completed successfully."}
+    assert row["conditions"] == [{"type": "Completed", "status": "True", **told}]
 
 
 DAY = 86400
