@@ -48,15 +48,32 @@ def _derived_for(service: Service) -> Iterable[ServiceKey]:
     return (ServiceKey(service.metadata.namespace, name),) if name and service.is_ours else ()
 
 
+def _namespace_of_derived(service: Service) -> Iterable[str]:
+    return (key.namespace for key in _derived_for(service))
+
+
+def _namespace_of_mirror(endpoint_slice: EndpointSlice) -> Iterable[str]:
+    return (key.namespace for key in mirrored_service_of(endpoint_slice))
+
+
+def _place_of_derived(service_export: ServiceExport) -> Iterable[ServiceKey]:
+    return (_place(service_export.key),)
+
+
 REFLECTED = (
     Reflected(NAMESPACES),
-    Reflected(SERVICES, {"derived": _derived_for}),
+    Reflected(SERVICES, {"derived": _derived_for, "derived in": _namespace_of_derived}),
     Reflected(
         ENDPOINT_SLICES,
-        {"service": _source_service_of, "mirrored": mirrored_service_of, "source": _source_cluster_of},
+        {
+            "service": _source_service_of,
+            "mirrored": mirrored_service_of,
+            "mirrored in": _namespace_of_mirror,
+            "source": _source_cluster_of,
+        },
     ),
-    Reflected(SERVICE_EXPORTS, {"namespace": _namespace_of}),
-    Reflected(SERVICE_IMPORTS, {"cluster": _clusters_of}),
+    Reflected(SERVICE_EXPORTS, {"namespace": _namespace_of, "derived": _place_of_derived}),
+    Reflected(SERVICE_IMPORTS, {"namespace": _namespace_of, "cluster": _clusters_of}),
 )
 
 
@@ -92,11 +109,22 @@ class ClusterCaches(NamedTuple):
             or any(each.namespace == key.namespace for each in self.slices.malformed)
         )
 
+    def is_import_malformed(self, key: ServiceKey) -> bool:
+        """True when the import of the service, or its derived Service, exists here but cannot be decoded."""
+        return key in self.imports.malformed or _place(key) in self.services.malformed
+
     def imported(self) -> set[ServiceKey]:
         """Every service of which something of ours may be present in this cluster."""
         keys = {each.key for each in self.imports}
         keys.update(value for value in self.slices.values("mirrored") if isinstance(value, ServiceKey))
         keys.update(value for value in self.services.values("derived") if isinstance(value, ServiceKey))
+        return keys
+
+    def imported_in(self, namespace: str) -> set[ServiceKey]:
+        """Those of the services of `imported` that are in a namespace."""
+        keys = {each.key for each in self.imports.by("namespace", namespace)}
+        keys.update(each.service for each in self.slices.by("mirrored in", namespace))
+        keys.update(key for each in self.services.by("derived in", namespace) for key in _derived_for(each))
         return keys
 
     def imported_from(self, cluster: ClusterId) -> set[ServiceKey]:
@@ -107,4 +135,9 @@ class ClusterCaches(NamedTuple):
 
     def derived(self, key: ServiceKey) -> Service | None:
         """The Service in the place of the derived Service, whoever made it."""
-        return self.services.get(ServiceKey(key.namespace, derived_service_name(key)))
+        return self.services.get(_place(key))
+
+
+def _place(key: ServiceKey) -> ServiceKey:
+    """Namespace and name of the derived Service."""
+    return ServiceKey(key.namespace, derived_service_name(key))

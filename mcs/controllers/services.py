@@ -12,7 +12,7 @@ from typing import Any
 from mcs.controllers.clusters import ClusterCaches, Work
 from mcs.model.meta import timestamp
 from mcs.model.multicluster import ServiceExport, ServiceImport
-from mcs.model.names import SERVICE_NAME_LABEL, ClusterId, ServiceKey, derived_service_name
+from mcs.model.names import SERVICE_NAME_LABEL, ClusterId, ServiceKey
 from mcs.model.services import Namespace, Service
 from mcs.model.slices import EndpointSlice
 from mcs.runtime.cache import Delta
@@ -55,6 +55,8 @@ class ServicesController:
         """Everything that decides what `target` should hold for the service."""
         caches = self._caches[target]
         seen = self._seen(key)
+        if caches.is_import_malformed(key):
+            seen -= {target}
         return ObservedTarget(
             target=target,
             key=key,
@@ -139,32 +141,40 @@ class ServicesController:
             for export in caches.exports.by("namespace", namespace)
         }
 
+    def _exported_or_imported_from(self, cluster: ClusterId, namespace: str) -> set[ServiceKey]:
+        keys = {export.key for export in self._caches[cluster].exports.by("namespace", namespace)}
+        for caches in self._caches.values():
+            keys.update(key for key in caches.imported_from(cluster) if key.namespace == namespace)
+        return keys
+
     def _namespace_touches(self, cluster: ClusterId, delta: Delta[Namespace]) -> Touched:
         old, new = delta.old, delta.new
-        if old is not None and new is not None and old.is_terminating == new.is_terminating:
+        if old is not None and new is not None and _namespace_meaning(old) == _namespace_meaning(new):
             return
         namespace = delta.key.name
-        keys = self._exported_in(namespace)
-        keys.update(key for key in self._caches[cluster].imported() if key.namespace == namespace)
-        for key in sorted(keys):
+        for key in sorted(self._exported_in(namespace) | self._caches[cluster].imported_in(namespace)):
             yield cluster, Work("import", key)
 
     def _service_touches(self, cluster: ClusterId, delta: Delta[Service]) -> Touched:
         if delta.old is not None and delta.new is not None and _meaning(delta.old) == _meaning(delta.new):
             return
-        if self._caches[cluster].exports.get(delta.key) is not None:
+        is_exported = self._caches[cluster].exports.get(delta.key) is not None
+        if is_exported or _concerns_malformed(delta):
             yield from self._everywhere(delta.key)
         if delta.key.name.startswith("derived-"):
-            for key in self._derived_sources(delta):
+            for key in self._derived_sources(cluster, delta):
                 yield cluster, Work("import", key)
 
-    def _derived_sources(self, delta: Delta[Service]) -> Iterable[ServiceKey]:
+    def _derived_sources(self, cluster: ClusterId, delta: Delta[Service]) -> Iterable[ServiceKey]:
         """The services whose derived Service has this name, also when somebody else's Service stands there."""
-        namespace, name = delta.key
-        keys = {key for key in self._exported_in(namespace) if derived_service_name(key) == name}
-        for service in (delta.old, delta.new):
+        keys = {
+            export.key
+            for caches in self._caches.values()
+            for export in caches.exports.by("derived", delta.key)
+        }
+        for service in (delta.old, delta.new, self._caches[cluster].services.get(delta.key)):
             if service is not None and (label := service.metadata.labels.get(SERVICE_NAME_LABEL)):
-                keys.add(ServiceKey(namespace, label))
+                keys.add(ServiceKey(delta.key.namespace, label))
         return sorted(keys)
 
     def _slice_touches(self, cluster: ClusterId, delta: Delta[EndpointSlice]) -> Touched:
@@ -172,10 +182,13 @@ class ServicesController:
         if old is not None and new is not None and _slice_meaning(old) == _slice_meaning(new):
             return
         exports = self._caches[cluster].exports
-        if old is None and new is None:
-            for export in exports.by("namespace", delta.key.namespace):
-                yield from self._everywhere(export.key)
+        if _concerns_malformed(delta):
+            for key in sorted(self._exported_or_imported_from(cluster, delta.key.namespace)):
+                yield from self._everywhere(key)
             return
+        if old is not None and not old.is_ours and (new is None or new.is_ours):
+            # Somebody else gave up a name; a mirror may have waited for it.
+            yield cluster, Work("import", ServiceKey(delta.key.namespace, delta.key.name.rpartition("-")[0]))
         for key, is_mirror in sorted(
             {(each.service, each.is_mirror) for each in (old, new) if each is not None}
         ):
@@ -199,6 +212,15 @@ class ServicesController:
         yield cluster, Work("import", delta.key)
         if self._caches[cluster].exports.get(delta.key) is not None:
             yield cluster, Work("export", delta.key)
+
+
+def _concerns_malformed(delta: Delta[Any]) -> bool:
+    """True when an object became malformed or ceased to be: then all is planned anew that did without its cluster."""
+    return delta.old is None and delta.new is None
+
+
+def _namespace_meaning(namespace: Namespace) -> tuple[object, ...]:
+    return namespace.is_terminating, namespace.metadata.uid
 
 
 def _meaning(service: Service) -> tuple[object, ...]:

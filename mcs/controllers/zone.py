@@ -52,7 +52,8 @@ class ZoneFeed:
         touched = [each.service for each in (delta.old, delta.new) if each is not None and each.is_mirror]
         if touched:
             self._changed.update(touched)
-            self._arrived.append(delta)
+            if self._member.is_seen:
+                self._arrived.append(delta)
             self._schedule()
 
     def _schedule(self) -> None:

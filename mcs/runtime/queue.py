@@ -108,16 +108,6 @@ class WorkQueue(Generic[K]):
         if key in self._dirty:
             self._make_ready(key)
 
-    def clear(self) -> None:
-        """Forget everything that waits or backs off; keys being worked on are left to their workers."""
-        for timer in self._timers.values():
-            timer.cancel()
-        self._timers.clear()
-        self._ready.clear()
-        self._waiting.clear()
-        self._dirty.clear()
-        self._failures.clear()
-
     def _make_ready(self, key: K) -> None:
         self._ready.append(key)
         self._waiting[key] = asyncio.get_running_loop().time()

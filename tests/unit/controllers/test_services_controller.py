@@ -1,0 +1,168 @@
+"""Which change makes which piece of work: nothing that was decided from a picture may stay when the picture changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from mcs.controllers.clusters import REFLECTED, Work
+from mcs.controllers.services import ServicesController
+from mcs.model.meta import ObjectMeta
+from mcs.model.multicluster import ImportCluster, ServiceExport, ServiceImport, ServiceImportStatus
+from mcs.model.names import ClusterId, ServiceKey, derived_service_name, mirror_name
+from mcs.model.services import Namespace, Service
+from mcs.model.slices import IPV4, EndpointSlice
+from mcs.runtime.fleet import Fleet, Member
+from mcs.runtime.queue import WorkQueue
+from mcs.testing.virtual_time import run_virtual
+
+EAST, WEST = ClusterId("east"), ClusterId("west")
+WEB = ServiceKey("shop", "web")
+PLACE = ServiceKey("shop", derived_service_name(WEB))
+SLICE = ServiceKey("shop", "web-1")
+
+
+def metadata(key: ServiceKey, version: int = 1, uid: str = "u", **labels: str) -> ObjectMeta:
+    return ObjectMeta(
+        name=key.name, namespace=key.namespace, uid=uid, resource_version=str(version), labels=labels
+    )
+
+
+def slice_(key: ServiceKey = SLICE, version: int = 1) -> EndpointSlice:
+    return EndpointSlice(
+        metadata=replace(metadata(key, version), labels={"kubernetes.io/service-name": "web"}),
+        address_type=IPV4,
+    )
+
+
+class Here:
+    """Two clusters; east exports web, west imports it. `done` empties the queues."""
+
+    def __init__(self) -> None:
+        members: list[Member[Work]] = [Member(each, _never, REFLECTED) for each in (EAST, WEST)]
+        self.fleet = Fleet(members)
+        self.controller = ServicesController(self.fleet, lambda: datetime(2026, 1, 1, tzinfo=UTC))
+        contents: dict[ClusterId, dict[str, list[Any]]] = {
+            EAST: {
+                "namespaces": [Namespace(metadata=metadata(ServiceKey("", "shop")))],
+                "services": [Service(metadata=metadata(WEB))],
+                "endpointslices": [slice_()],
+                "serviceexports": [ServiceExport(metadata=metadata(WEB))],
+            },
+            WEST: {
+                "namespaces": [Namespace(metadata=metadata(ServiceKey("", "shop")))],
+                "serviceimports": [
+                    ServiceImport(
+                        metadata=metadata(WEB),
+                        status=ServiceImportStatus(clusters=(ImportCluster(cluster=EAST),)),
+                    )
+                ],
+            },
+        }
+        for cluster, member in self.fleet.members.items():
+            for plural, cache in member.caches.items():
+                cache.replace(contents[cluster].get(plural, []))
+        self.done()
+
+    def cache(self, cluster: ClusterId, plural: str) -> Any:
+        return self.fleet.members[cluster].caches[plural]
+
+    def done(self) -> None:
+        for member in self.fleet.members.values():
+            member.queue = WorkQueue()
+
+    async def work(self) -> set[tuple[ClusterId, str]]:
+        """The work that waits, as (cluster, what it is about and of which service)."""
+        found = set()
+        for cluster, member in self.fleet.members.items():
+            while len(member.queue):
+                found.add((cluster, str(await member.queue.get())))
+        return found
+
+
+def _never() -> Any:
+    raise NotImplementedError
+
+
+EVERYWHERE = {(EAST, "import shop/web"), (EAST, "export shop/web"), (WEST, "import shop/web")}
+
+
+def touched(change: Callable[[Here], None]) -> set[tuple[ClusterId, str]]:
+    """The work that a change makes."""
+
+    async def run() -> set[tuple[ClusterId, str]]:
+        here = Here()
+        change(here)
+        return await here.work()
+
+    return run_virtual(run())
+
+
+@pytest.mark.parametrize("plural", ["services", "endpointslices", "serviceexports"])
+@pytest.mark.parametrize("is_exported", [True, False], ids=["exported", "no longer exported"])
+def test_all_that_was_planned_without_a_malformed_object_is_planned_anew_when_it_is_well(
+    plural: str, is_exported: bool
+) -> None:
+    key = SLICE if plural == "endpointslices" else WEB
+
+    def change(here: Here) -> None:
+        cache = here.cache(EAST, plural)
+        cache.mark_malformed(key)
+        if not is_exported and plural != "serviceexports":
+            here.cache(EAST, "serviceexports").discard(WEB, "5")
+        here.done()
+        well = cache.get(key)
+        cache.put(replace(well, metadata=replace(well.metadata, resource_version="9")))
+
+    assert touched(change) >= {(EAST, "import shop/web"), (WEST, "import shop/web")}
+
+
+def test_a_namespace_that_went_and_came_between_two_lists_is_another_one() -> None:
+    def change(here: Here) -> None:
+        again = Namespace(metadata=metadata(ServiceKey("", "shop"), 7, uid="another"))
+        here.cache(WEST, "namespaces").replace([again])
+
+    assert touched(change) == {(WEST, "import shop/web")}
+
+
+def test_a_name_that_a_stranger_gives_up_is_tried_again() -> None:
+    name = ServiceKey("shop", mirror_name(EAST, WEB, "web-1", IPV4))
+    stranger = replace(slice_(name), metadata=metadata(name))
+
+    def change(here: Here) -> None:
+        here.cache(WEST, "endpointslices").put(stranger)
+        here.done()
+        here.cache(WEST, "endpointslices").discard(name, "5")
+
+    assert (WEST, "import shop/web") in touched(change)
+
+
+def test_a_service_in_the_place_of_the_derived_one_touches_the_import_alone() -> None:
+    service = Service(metadata=metadata(PLACE))
+    assert touched(lambda here: here.cache(WEST, "services").put(service)) == {(WEST, "import shop/web")}
+    other = Service(metadata=metadata(ServiceKey("shop", "derived-else")))
+    assert touched(lambda here: here.cache(WEST, "services").put(other)) == set()
+
+
+@pytest.mark.parametrize(("plural", "key"), [("serviceimports", WEB), ("services", PLACE)])
+def test_nothing_is_planned_for_a_target_whose_import_cannot_be_read(plural: str, key: ServiceKey) -> None:
+    async def run() -> tuple[bool, bool]:
+        here = Here()
+        here.cache(WEST, plural).mark_malformed(key)
+        observed = [here.controller.observe_target(cluster, WEB) for cluster in (WEST, EAST)]
+        return WEST in observed[0].seen, WEST in observed[1].seen
+
+    assert run_virtual(run()) == (False, True)
+
+
+def test_a_first_picture_touches_what_is_exported_everywhere_and_what_is_held_there() -> None:
+    async def run() -> set[tuple[ClusterId, str]]:
+        here = Here()
+        here.controller._enqueue_all_of(EAST)
+        return await here.work()
+
+    assert run_virtual(run()) == EVERYWHERE
