@@ -151,8 +151,11 @@ REFUSED: dict[str, bytes] = {
     "a number for a name": enveloped("v1", "Namespace", part(1, number(1, 5))),
     "text for a number": enveloped("apps/v1", "Deployment", part(2, part(1, "two"))),
     "text that is not UTF-8": enveloped("v1", "Namespace", part(1, part(1, b"\xff"))),
-    "an end within a field": enveloped("v1", "Namespace", meta("a"))[:-20],
-    "a number without end": PREFIX + b"\x08" + b"\xff" * 12,
+    "an end within a field": enveloped("v1", "Namespace", part(1, part(1, "ab")[:-1])),
+    "a number without end": PREFIX + b"\x08" + b"\xff" * 8,
+    "a number of too many bits": enveloped(
+        "apps/v1", "Deployment", part(2, b"\x08" + b"\xff" * 10 + b"\x01")
+    ),
     "a group": PREFIX + b"\x0b\x0c",
 }
 
