@@ -48,6 +48,45 @@ class _Kubeconfig(Struct, rename="kebab"):
     current_context: str | None = field(default=None)
 
 
+class _ClusterTypes(Struct, rename="kebab"):
+    """What the fields of a cluster must be; a text "false" would else switch TLS verification off."""
+
+    certificate_authority: str | None = None
+    certificate_authority_data: str | None = None
+    tls_server_name: str | None = None
+    insecure_skip_tls_verify: bool | None = None
+
+
+class _Variable(Struct):
+    name: str
+    value: str
+
+
+class _PluginTypes(Struct, rename="camel"):
+    command: str | None = None
+    api_version: str | None = None
+    args: list[str] | None = None
+    env: list[_Variable] | None = None
+    interactive_mode: str | None = None
+    install_hint: str | None = None
+    provide_cluster_info: bool | None = None
+
+
+class _UserTypes(Struct, rename="kebab"):
+    """What the fields of a user must be."""
+
+    token: str | int | None = None
+    token_file: str | None = field(name="tokenFile", default=None)
+    client_certificate: str | None = None
+    client_certificate_data: str | None = None
+    client_key: str | None = None
+    client_key_data: str | None = None
+    username: str | None = None
+    password: str | None = None
+    auth_provider: dict[str, Any] | None = None
+    exec: _PluginTypes | None = None
+
+
 class ChosenContext(NamedTuple):
     """One context with its cluster and user, as they stand in the file, paths made absolute.
 
@@ -161,23 +200,43 @@ def _merged(parts: Iterable[tuple[Path, list[_Named] | None]]) -> dict[str, tupl
 
 
 def _check_cluster(cluster: Mapping[str, Any], file: Path, context: str) -> None:
+    _check_types(cluster, _ClusterTypes, "cluster", file, context)
     server = cluster.get("server")
-    if not isinstance(server, str) or urlsplit(server).scheme not in ("http", "https"):
+    if not _is_url(server):
         problem = f"server must be an http or https URL, not {server!r}"
         raise ConfigError(problem, file=file, context=context)
     proxy = cluster.get("proxy-url")
-    if proxy and (not isinstance(proxy, str) or urlsplit(proxy).scheme not in ("http", "https")):
+    if proxy and not _is_url(proxy):
         problem = f"proxy-url {proxy!r} is not supported; use an http or https proxy"
         raise ConfigError(problem, file=file, context=context)
 
 
+def _is_url(text: object) -> bool:
+    """True for an http or https URL of a host."""
+    if not isinstance(text, str):
+        return False
+    try:
+        url = urlsplit(text)
+        return url.scheme in ("http", "https") and bool(url.hostname) and url.port != 0
+    except ValueError:
+        return False
+
+
+def _check_types(part: Mapping[str, Any], types: type[Struct], name: str, file: Path, context: str) -> None:
+    try:
+        msgspec.convert(part, types)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"its {name} is not valid: {error}", file=file, context=context) from error
+
+
 def _check_user(user: Mapping[str, Any], file: Path, context: str) -> None:
+    _check_types(user, _UserTypes, "user", file, context)
     if any(user.get(key) for key in ("as", "as-uid", "as-groups", "as-user-extra")):
         # Ignoring it would silently act with more rights than the file asks for.
         problem = "impersonation ('as') is not supported; use credentials of the user itself"
         raise ConfigError(problem, file=file, context=context)
     plugin = user.get("exec")
-    if plugin is not None and not (isinstance(plugin, dict) and plugin.get("command")):
+    if plugin is not None and not plugin.get("command"):
         raise ConfigError("exec of its user names no command", file=file, context=context)
 
 

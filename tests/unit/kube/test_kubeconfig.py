@@ -126,6 +126,41 @@ EXEC = {"command": "x", "apiVersion": "client.authentication.k8s.io/v1"}
             "east",
             "server must be an http or https URL",
         ),
+        *(
+            (
+                f"server {server}",
+                config("east", cluster={"server": server}),
+                "east",
+                "must be an http or https URL",
+            )
+            for server in (5, "https://", "https://h:99999", "https://[::1")
+        ),
+        *(
+            (
+                f"cluster with {field} {value!r}",
+                config("east", cluster={field: value}),
+                "east",
+                rf"\$\.{field}",
+            )
+            for field, value in (
+                ("certificate-authority", 5),
+                ("tls-server-name", ["h"]),
+                ("insecure-skip-tls-verify", "false"),
+            )
+        ),
+        *(
+            (f"user with {field} {value!r}", config("east", user={field: value}), "east", rf"\$\.{field}")
+            for field, value in (
+                ("token", ["t"]),
+                ("tokenFile", 5),
+                ("password", 5),
+                ("auth-provider", "gcp"),
+                ("exec", "aws"),
+                ("exec", {"command": 5}),
+                ("exec", {"command": "x", "args": "y"}),
+                ("exec", {"command": "x", "env": [{"nme": "y"}]}),
+            )
+        ),
         ("server without scheme", config("east", cluster={"server": "h:6443"}), "east", "not 'h:6443'"),
         (
             "socks proxy",
