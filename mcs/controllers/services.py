@@ -109,8 +109,12 @@ class ServicesController:
     def _route(
         self, cluster: ClusterId, touches: Callable[[ClusterId, Delta[Any]], Touched], delta: Delta[Any]
     ) -> None:
-        for target, work in touches(cluster, delta):
-            self._fleet.members[target].queue.add(work)
+        members = self._fleet.members
+        # Nothing is decided from a cluster that has not been seen, nor for it; once it is, all of it is worked on.
+        if members[cluster].is_seen:
+            for target, work in touches(cluster, delta):
+                if members[target].is_seen:
+                    members[target].queue.add(work)
 
     def _enqueue_all_of(self, cluster: ClusterId) -> None:
         """The first complete picture of a cluster: everything that it exports or holds, everywhere."""

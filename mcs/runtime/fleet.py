@@ -82,7 +82,7 @@ class Member(Generic[K]):
     @property
     def is_seen(self) -> bool:
         """True once every cache has been complete: from then on what a cache lacks does not exist there."""
-        return all(cache.is_synced for cache in self.caches.values())
+        return self._was_seen or all(cache.is_synced for cache in self.caches.values())
 
     @property
     def reachability(self) -> Reachability:

@@ -166,3 +166,22 @@ def test_a_first_picture_touches_what_is_exported_everywhere_and_what_is_held_th
         return await here.work()
 
     assert run_virtual(run()) == EVERYWHERE
+
+
+def test_lists_of_a_cluster_that_is_not_seen_yet_make_no_work_one_by_one() -> None:
+    async def run() -> tuple[int, set[tuple[ClusterId, str]]]:
+        members: list[Member[Work]] = [Member(each, _never, REFLECTED) for each in (EAST, WEST)]
+        fleet = Fleet(members)
+        ServicesController(fleet, lambda: datetime(2026, 1, 1, tzinfo=UTC))
+        east, west = members
+        for cache in west.caches.values():
+            cache.replace([])
+        east.caches["serviceexports"].replace([ServiceExport(metadata=metadata(WEB))])
+        before = len(east.queue) + len(west.queue)
+        for cache in east.caches.values():
+            cache.replace(list(cache))
+        for member in members:
+            member._tell_synced()
+        return before, {(member.cluster, str(await member.queue.get())) for member in members}
+
+    assert run_virtual(run()) == (0, {(EAST, "import shop/web"), (WEST, "import shop/web")})
