@@ -11,6 +11,7 @@ from typing import Any
 
 from mcs.sandbox import go_json, negotiation, strategies
 from mcs.sandbox.api import Api, WriteOptions
+from mcs.sandbox.apply.go_text import go_text
 from mcs.sandbox.deletion import DeleteOptions
 from mcs.sandbox.errors import (
     Cause,
@@ -185,7 +186,7 @@ def patch(api: Api, asked: Asked) -> Answer:
         lambda live: patched(live, body, kind, schema),
         subresource=target.subresource,
         options=options,
-        refuse=_undecodable_patch,
+        refuse=lambda result: _undecodable_patch(body if kind is PatchType.STRATEGIC else result, kind),
     )
     return 200, stored
 
@@ -212,9 +213,14 @@ def _in_wire_order(obj: Object) -> Object:
     return {**{key: obj[key] for key in sorted(obj)}, "metadata": {**first, **dict(sorted(metadata.items()))}}
 
 
-def _undecodable_patch(result: Object) -> Refuse:
+def _undecodable_patch(shown_object: Object, kind: PatchType) -> Refuse:
+    """422: a strategic merge patch is shown itself, of the others the object they led to."""
+    if kind is PatchType.STRATEGIC:
+        shown = json.dumps(go_text(shown_object))
+    else:
+        shown = json.dumps(json.dumps(_in_wire_order(shown_object), separators=(",", ":")))
+
     def refuse(why: str) -> StatusError:
-        shown = json.dumps(json.dumps(_in_wire_order(result), separators=(",", ":")))
         cause = Cause("FieldValueInvalid", f"Invalid value: {shown}: {why}", "patch")
         told = f' "" is invalid: patch: {cause.message}'
         return StatusError(422, "Invalid", told, Details(causes=(cause,)))
