@@ -40,7 +40,6 @@ class ServiceSpec(Wire, frozen=True):
     session_affinity_config: SessionAffinityConfig | None = None
     internal_traffic_policy: str | None = None
     traffic_distribution: str | None = None
-    publish_not_ready_addresses: bool = False
 
 
 class Service(KubernetesObject, frozen=True):

@@ -13,8 +13,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from mcs.model.actions import Action, Apply, Delete
-from mcs.model.meta import KubernetesObject, ObjectMeta
-from mcs.model.multicluster import ServiceImport
+from mcs.model.meta import Condition, KubernetesObject, ObjectMeta
+from mcs.model.multicluster import READY, ServiceImport
 from mcs.model.names import ClusterId, ServiceKey, derived_service_name
 from mcs.model.services import Service
 from mcs.model.slices import EndpointSlice
@@ -188,6 +188,26 @@ def settled_target(*exporters: Exporter, families: tuple[str, ...] = ("IPv4", "I
     target = SimulatedTarget("c1", exporters[0].export.key, families)
     target.rounds_to_rest(exporters, ("c1", "c2", "c3"), at(100))
     return target
+
+
+def import_of(target: SimulatedTarget) -> ServiceImport:
+    """The ServiceImport, which is there."""
+    assert target.service_import is not None
+    return target.service_import
+
+
+def ready_of(target: SimulatedTarget) -> Condition:
+    """The one condition of the ServiceImport."""
+    (condition,) = import_of(target).status.conditions
+    assert condition.type == READY
+    return condition
+
+
+def strip_labels(target: SimulatedTarget, plural: str) -> None:
+    """Let somebody else take the labels off all objects of a kind, so that they are not ours any more."""
+    for (each, _), obj in list(target.objects.items()):
+        if each == plural:
+            target.put(plural, replace(obj, metadata=replace(obj.metadata, labels={})))
 
 
 def in_words(actions: Iterable[Action]) -> list[str]:

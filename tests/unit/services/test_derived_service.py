@@ -6,8 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from mcs.model.actions import Apply
-from mcs.model.meta import Condition
-from mcs.model.multicluster import READY, ServiceImport
+from mcs.model.multicluster import ServiceImport
 from mcs.model.names import (
     DERIVED_SERVICE_ANNOTATION,
     SERVICE_NAME_LABEL,
@@ -27,33 +26,23 @@ from mcs.testing.builders import (
     service,
     slice_,
 )
-from mcs.testing.simulated_target import SimulatedTarget, in_words, settled_target
+from mcs.testing.simulated_target import (
+    SimulatedTarget,
+    import_of,
+    in_words,
+    ready_of,
+    settled_target,
+    strip_labels,
+)
 
 CLUSTERS = ("c1", "c2", "c3")
 C2 = exporter("c2", service(), slice_("web-1", "10.2.0.5"))
 DUAL = ("IPv4", "IPv6")
 
 
-def import_of(target: SimulatedTarget) -> ServiceImport:
-    assert target.service_import is not None
-    return target.service_import
-
-
 def derived_of(target: SimulatedTarget) -> Service:
     assert target.derived is not None
     return target.derived
-
-
-def ready_of(target: SimulatedTarget) -> Condition:
-    (condition,) = import_of(target).status.conditions
-    assert condition.type == READY
-    return condition
-
-
-def strip_label(target: SimulatedTarget, plural: str) -> None:
-    for (each, _), obj in list(target.objects.items()):
-        if each == plural:
-            target.put(plural, replace(obj, metadata=replace(obj.metadata, labels={})))
 
 
 def test_names_and_labels_of_derived_service_and_import() -> None:
@@ -166,7 +155,7 @@ def test_a_derived_service_that_is_going_is_waited_for() -> None:
 def test_a_service_of_somebody_else_under_the_derived_name_is_left_alone_and_the_import_says_so() -> None:
     target = settled_target(C2)
     was = import_of(target).spec.ips
-    strip_label(target, "services")
+    strip_labels(target, "services")
     actions = target.plan(C2)
     assert in_words(actions) == ["apply endpointslices", "apply serviceimports/status"]
     target.carry_out(actions)

@@ -6,7 +6,6 @@ import pytest
 from msgspec.structs import replace
 
 from mcs.model.meta import Condition, ObjectMeta
-from mcs.model.multicluster import READY, ServiceImport
 from mcs.model.names import (
     DERIVED_SERVICE_ANNOTATION,
     MANAGED_BY_LABEL,
@@ -23,27 +22,17 @@ from mcs.testing.builders import (
     service,
     slice_,
 )
-from mcs.testing.simulated_target import SimulatedTarget, in_words, settled_target
+from mcs.testing.simulated_target import (
+    SimulatedTarget,
+    import_of,
+    in_words,
+    ready_of,
+    settled_target,
+    strip_labels,
+)
 
 CLUSTERS = ("c1", "c2", "c3")
 C2 = exporter("c2", service(), slice_("web-1", "10.2.0.5"))
-
-
-def import_of(target: SimulatedTarget) -> ServiceImport:
-    assert target.service_import is not None
-    return target.service_import
-
-
-def ready_of(target: SimulatedTarget) -> Condition:
-    (condition,) = import_of(target).status.conditions
-    assert condition.type == READY
-    return condition
-
-
-def strip_label(target: SimulatedTarget, plural: str) -> None:
-    for (each, _), obj in list(target.objects.items()):
-        if each == plural:
-            target.put(plural, replace(obj, metadata=replace(obj.metadata, labels={})))
 
 
 def test_endpoints_come_before_ports_and_the_import_once_there_are_addresses() -> None:
@@ -80,7 +69,7 @@ def test_a_headless_service_has_neither_derived_service_nor_addresses_but_famili
 
 def test_an_import_of_somebody_else_is_left_alone() -> None:
     target = settled_target(C2)
-    strip_label(target, "serviceimports")
+    strip_labels(target, "serviceimports")
     assert target.plan(exporter("c2", service(internal="Local"), slice_("web-1", "10.2.0.5"))) != ()
     for exporters in ([exporter("c2", service(internal="Local"))], []):
         assert not [word for word in in_words(target.plan(*exporters)) if "serviceimports" in word]
