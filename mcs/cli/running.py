@@ -15,10 +15,16 @@ Main = Callable[[], Coroutine[Any, Any, None]]
 
 
 async def until_signalled(main: Main) -> bool:
-    """Await `main`; SIGINT and SIGTERM cancel it, and its orderly end is awaited. True when it came to its own end."""
+    """Await `main`; SIGINT, SIGTERM and SIGHUP cancel it, and its orderly end is awaited. True when it came to its own
+    end.
+    """
     loop = asyncio.get_running_loop()
     task = loop.create_task(main(), name="main")
-    for number in (signal.SIGINT, signal.SIGTERM):
+    stopping = [signal.SIGINT, signal.SIGTERM]
+    # Under nohup a closed terminal is not meant to end anything.
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        stopping.append(signal.SIGHUP)
+    for number in stopping:
         loop.add_signal_handler(number, task.cancel)
     try:
         await task
@@ -27,7 +33,7 @@ async def until_signalled(main: Main) -> bool:
             raise
         return False
     finally:
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in stopping:
             loop.remove_signal_handler(number)
     return True
 

@@ -242,7 +242,7 @@ async def _follow(demo: Demo, picture: Picture, console: Console) -> None:
         try:
             now = await demo.picture(followed_questions(picture, ASKED, ORIGIN))
         except KubeError as error:
-            if said != (said := f"changes cannot be shown: {error}"):
+            if said != (said := f"changes are not shown for now, since objects cannot be read: {error}"):
                 show(console, [said])
             continue
         show(console, changed_lines(picture, now))

@@ -7,6 +7,8 @@ import signal
 import socket
 from pathlib import Path
 
+import pytest
+
 from tests.lab.mcs import eventually
 from tests.lab.sandbox import Sandbox, running_sandbox
 from tests.real.sandbox_manifests import shopfront
@@ -85,6 +87,9 @@ async def ends_cleanly(sandbox: Sandbox, number: signal.Signals) -> None:
                 free.bind(("127.0.0.1", port))
 
 
-async def test_sigterm_ends_the_sandbox_as_well(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
+async def test_a_stopped_service_or_a_closed_terminal_ends_the_sandbox_as_well(
+    number: signal.Signals, tmp_path: Path
+) -> None:
     async with running_sandbox(tmp_path) as sandbox:
-        await ends_cleanly(sandbox, signal.SIGTERM)
+        await ends_cleanly(sandbox, number)
