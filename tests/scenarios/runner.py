@@ -3,7 +3,7 @@
 apply: {in: [clusters], objects: [short forms]}      patch: {in: …, object: "Kind ns/name", with: {…}}
 delete: {in: …, object: "Kind ns/name"}              wait: seconds
 controller: {start: [members]} | stop                api: {of: cluster, do: compact | drop watches | stop | start |
-                                                          refuse watches | allow watches}
+rival: the same, of a second controller                   refuse watches | allow watches | define}
 expect: {cluster: {…}}                               remember: [clusters]
 untouched: {in: …, objects: […]}                     quiet: seconds
 
@@ -68,6 +68,12 @@ class Scenario:
         else:
             await self._world.stop_controller()
 
+    async def _rival(self, what: Json | str) -> None:
+        if isinstance(what, dict):
+            await self._world.start_rival(what["start"])
+        else:
+            await self._world.stop_rival()
+
     async def _api(self, what: Json) -> None:
         server = self._world.servers[what["of"]]
         match what["do"]:
@@ -83,6 +89,8 @@ class Scenario:
                 await server.stop()
             case "start":
                 await server.start()
+            case "define":
+                await self._world.define(what["of"])
             case unknown:
                 raise ValueError(unknown)
 

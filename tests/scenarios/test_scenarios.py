@@ -20,7 +20,9 @@ def test_scenario(file: Path, tmp_path: Path) -> None:
     scenario: dict[str, Any] = yaml.safe_load(file.read_text())
 
     async def run() -> None:
-        async with running_world(scenario["clusters"], tmp_path) as world:
+        async with running_world(
+            scenario["clusters"], tmp_path, undefined=scenario.get("undefined", ())
+        ) as world:
             await Scenario(world).run(scenario["steps"])
 
     run_virtual(run())

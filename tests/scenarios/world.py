@@ -27,6 +27,7 @@ from mcs.model.names import ClusterId
 from mcs.model.resources import Resource
 from mcs.sandbox.addresses import Network
 from mcs.sandbox.server import ApiServer, kubeconfig
+from mcs.sandbox.workloads.simulator import Simulator
 from mcs.web.requests import RequestCounts
 from tests.scenarios.api import Api
 
@@ -64,18 +65,35 @@ class World:
 
     async def start_controller(self, members: Sequence[str]) -> None:
         """Start a controller for these members."""
-        self.controller = ControllerProcess(
+        self.controller = self._controller(members)
+        await self._start("controller", self.controller)
+
+    async def start_rival(self, members: Sequence[str]) -> None:
+        """Start another controller for these members, by mistake."""
+        await self._start("rival", self._controller(members))
+
+    def _controller(self, members: Sequence[str]) -> ControllerProcess:
+        controller = ControllerProcess(
             {ClusterId(name): client_opener(name, [self._config], name, self.counts) for name in members},
             clock=virtual_now,
             requests=self.counts,
         )
-        self.controller.serve_metrics(LOOPBACK)
-        await self._start("controller", self.controller)
+        controller.serve_metrics(LOOPBACK)
+        return controller
 
     async def stop_controller(self) -> None:
         """Stop the controller as a signal would."""
         await self._stop("controller")
         self.controller = None
+
+    async def stop_rival(self) -> None:
+        """Stop the other controller."""
+        await self._stop("rival")
+
+    async def define(self, name: str) -> None:
+        """Apply our CRDs in one cluster."""
+        for file in sorted(CRDS.glob("*.yaml")):
+            await self.apis[name].apply(CUSTOM_RESOURCE_DEFINITIONS, yaml.safe_load(file.read_text()))
 
     async def start_dns(self, name: str) -> None:
         """Start the DNS server of one cluster."""
@@ -89,6 +107,11 @@ class World:
         )
         self.dns[name].serve_metrics(LOOPBACK)
         await self._start(f"dns {name}", self.dns[name])
+
+    async def stop_dns(self, name: str) -> None:
+        """Stop the DNS server of one cluster."""
+        await self._stop(f"dns {name}")
+        del self.dns[name]
 
     async def stop_all(self) -> None:
         """Stop everything that was started here."""
@@ -118,15 +141,23 @@ class World:
         await process.started.wait()
 
     async def _stop(self, name: str) -> None:
-        task = self._tasks.pop(name)
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
+        await _stopped(self._tasks.pop(name))
+
+
+async def _stopped(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
 
 
 @asynccontextmanager
-async def running_world(clusters: Sequence[str], folder: Path) -> AsyncIterator[World]:
-    """Sandbox clusters with our CRDs and a DNS server each; the controller is started by the scenario."""
+async def running_world(
+    clusters: Sequence[str], folder: Path, *, undefined: Sequence[str] = ()
+) -> AsyncIterator[World]:
+    """Sandbox clusters with a DNS server each and, unless they are in `undefined`, our CRDs.
+
+    The controller is started by the scenario.
+    """
     async with AsyncExitStack() as stack:
         servers = {
             name: await stack.enter_async_context(
@@ -137,10 +168,13 @@ async def running_world(clusters: Sequence[str], folder: Path) -> AsyncIterator[
         config = folder / "kubeconfig"
         config.write_text(kubeconfig(list(servers.values())))
         world = World(servers, config)
+        for name, server in servers.items():
+            simulator = asyncio.create_task(Simulator(server.api).run(), name=f"workloads of {name}")
+            stack.push_async_callback(_stopped, simulator)
         stack.push_async_callback(world.stop_all)
         for name in clusters:
-            for file in sorted(CRDS.glob("*.yaml")):
-                await world.apis[name].apply(CUSTOM_RESOURCE_DEFINITIONS, yaml.safe_load(file.read_text()))
+            if name not in undefined:
+                await world.define(name)
             await world.start_dns(name)
         yield world
 
