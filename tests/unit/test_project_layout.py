@@ -23,6 +23,15 @@ PRIVATE_PLACES = re.compile(
 )
 REGISTRIES = re.compile(r"://|--(extra-)?index-url|--find-links|pypi|goproxy|@", re.IGNORECASE)
 CRD_NAMES = {"serviceexports.multicluster.x-k8s.io", "serviceimports.multicluster.x-k8s.io"}
+DOCUMENTS = {
+    path: path.read_text()
+    for path in (
+        *ROOT.glob("*.md"),
+        *ROOT.glob("docs/*.md"),
+        *ROOT.glob("dns/*.md"),
+        *ROOT.glob("tests/**/*.md"),
+    )
+}
 CRDS = {path.name.removesuffix(".yaml"): path for path in sorted((ROOT / "crds").glob("*.yaml"))}
 
 
@@ -137,3 +146,23 @@ def test_continuous_integration_tests_as_a_newcomer_does_and_then_judges_by_real
         line for line in (ROOT / ".ci" / "run").read_text().splitlines() if line.startswith(("make", ".venv"))
     ]
     assert commands == ["make test", ".venv/bin/mcs sandbox --check", "make check-static", "make test-real"]
+    first, second, *_ = re.findall(r"^\$ (make [a-z-]+)", (ROOT / "README.md").read_text(), re.MULTILINE)
+    assert (first, second) == ("make demo", commands[0])
+
+
+def test_every_target_that_a_document_names_is_one_of_the_makefile() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    named_targets = {
+        target for text in DOCUMENTS.values() for target in re.findall(r"(?:`|\$ )make ([a-z-]+)", text)
+    }
+    assert named_targets - targets == set()
+
+
+def test_every_link_of_a_document_leads_somewhere() -> None:
+    links = [
+        (path, link)
+        for path, text in DOCUMENTS.items()
+        for link in re.findall(r"\]\(([^)#]+)\)", text)
+        if "://" not in link
+    ]
+    assert [(str(path), link) for path, link in links if not (path.parent / link).exists()] == []
