@@ -53,6 +53,8 @@ async def work(
                     "will retry", cluster=cluster, key=str(key), error=str(error), seconds=round(delay, 2)
                 )
         except asyncio.CancelledError:
+            # A cluster that is only disengaged finds its half-done work when it is engaged again.
+            queue.add(key)
             raise
         except Exception:
             counts.bugs += 1

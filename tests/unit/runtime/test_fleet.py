@@ -154,3 +154,22 @@ def test_pauses_between_engagements_grow_and_are_short_again_after_a_long_good_t
 
     with capture_logs():
         assert run_virtual(run())[:5] == pytest.approx([1, 2, 4, 1001, 2])
+
+
+def test_work_that_was_broken_off_with_its_cluster_is_done_after_the_next_engagement() -> None:
+    async def run() -> list[str]:
+        done: list[str] = []
+        east = member(BreaksAfter(3), Quiet())
+
+        async def reconcile(key: str) -> None:
+            await asyncio.sleep(5)
+            done.append(key)
+
+        east.queue.add("web")
+        with suppress(TimeoutError):
+            async with asyncio.timeout(60):
+                await east.keep(reconcile)
+        return done
+
+    with capture_logs():
+        assert run_virtual(run()) == ["web"]
