@@ -136,6 +136,7 @@ def refusal_of(query: Query) -> Encoded | None:
 
 
 def question_of(key: bytes) -> Question:
+    """The question that `Query.key` stands for."""
     return Question(tuple(label.decode("latin-1") for label in _labels(key)), int.from_bytes(key[-4:-2]))
 
 
