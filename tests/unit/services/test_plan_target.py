@@ -1,5 +1,6 @@
 """The order of a plan, the import and its status; what is kept and what goes."""
 
+import re
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from mcs.model.names import (
     MANAGED_BY_LABEL,
     ServiceKey,
 )
+from mcs.model.services import ServiceSpec
 from mcs.services.plan import plan_target
 from mcs.testing.builders import (
     WEB,
@@ -192,3 +194,36 @@ def test_while_an_exporter_is_not_seen_the_seen_ones_only_add() -> None:
 
     assert [each.name for each in import_of(target).spec.ports] == ["new"]
     assert [each.cluster for each in import_of(target).status.clusters] == ["c3"]
+
+
+def test_the_longest_names_fit_wherever_they_are_written() -> None:
+    key, cluster = ServiceKey("n" * 63, "s" * 63), f"{'c' * 31}.{'d' * 31}"
+    target = SimulatedTarget(cluster, key)
+    exported = exporter(cluster, service(key), slice_(f"{'s' * 63}-abcde", "10.1.0.5", key=key))
+    assert target.rounds_to_rest([exported], [cluster], at(100)) == 2
+    assert {len(name) > 63 for plural, name in target.objects if plural != "endpointslices"} == {False}
+    assert [
+        name for _, name in target.objects if not re.fullmatch("[a-z0-9][-a-z0-9]{0,251}[a-z0-9]", name)
+    ] == []
+    values = [value for obj in target.objects.values() for value in obj.metadata.labels.values()]
+    assert max(map(len, values)) == 63
+
+
+@pytest.mark.parametrize(
+    ("case", "exported", "ready"),
+    [
+        (
+            "a headless one has addresses of endpoints without ports",
+            replace(headless().spec, ports=()),
+            "Ready",
+        ),
+        ("another has nothing to connect to", replace(service().spec, ports=()), "Pending"),
+    ],
+)
+def test_a_service_without_ports_is_imported_without_any(
+    case: str, exported: ServiceSpec, ready: str
+) -> None:
+    portless = replace(service(), spec=exported)
+    target = settled_target(exporter("c2", portless, slice_("web-1", "10.2.0.5", ports=())))
+    assert (target.derived, import_of(target).spec.ports, ready_of(target).reason) == (None, (), ready), case
+    assert [each.ports for each in target.mirrors] == [()]
