@@ -8,7 +8,7 @@ from mcs.cli.logs import set_up_logs
 from mcs.cli.options import parse_log_level
 from mcs.cli.problems import UserMistakeError
 from mcs.cli.running import run
-from mcs.sandbox.demo import SandboxError, run_demo
+from mcs.sandbox.demo.running import SandboxError, run_demo
 
 
 def run_sandbox(*, check: bool, log_level: str) -> None:

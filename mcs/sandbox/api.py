@@ -11,12 +11,10 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Literal
 
-from mcs.sandbox import strategies
 from mcs.sandbox.apply import managed
 from mcs.sandbox.apply.admonitions import admonitions
 from mcs.sandbox.apply.merge import PatchError
 from mcs.sandbox.apply.schemas import ANY
-from mcs.sandbox.deletion import IMMORTAL_NAMESPACES, DeleteOptions, marked_for_deletion, without_grace
 from mcs.sandbox.errors import (
     already_exists,
     apply_conflict,
@@ -29,7 +27,10 @@ from mcs.sandbox.errors import (
     not_found,
     version_required,
 )
-from mcs.sandbox.fields import (
+from mcs.sandbox.resources import NAMESPACES, Registry, ResourceType
+from mcs.sandbox.rules import strategies
+from mcs.sandbox.rules.deletion import IMMORTAL_NAMESPACES, DeleteOptions, marked_for_deletion, without_grace
+from mcs.sandbox.rules.fields import (
     FieldValidation,
     Refuse,
     Warn,
@@ -40,7 +41,7 @@ from mcs.sandbox.fields import (
     schema_for,
     seen_through,
 )
-from mcs.sandbox.meta import (
+from mcs.sandbox.rules.meta import (
     check_identity,
     failed_precondition,
     invalid_metadata_change,
@@ -48,8 +49,7 @@ from mcs.sandbox.meta import (
     metadata_for_create,
     metadata_for_update,
 )
-from mcs.sandbox.patches import refused_patch
-from mcs.sandbox.resources import NAMESPACES, Registry, ResourceType
+from mcs.sandbox.rules.patches import refused_patch
 from mcs.sandbox.store import Object, Objects, Store, key_of
 
 Operation = Literal["CREATE", "UPDATE", "DELETE"]

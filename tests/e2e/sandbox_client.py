@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import aiohttp
 
-from mcs.sandbox.server import ApiServer
+from mcs.sandbox.http.server import ApiServer
 
 Json = dict[str, Any]
 MERGE = "application/merge-patch+json"

@@ -21,7 +21,7 @@ import yaml
 from mcs import __version__
 from mcs.cli import processes, status
 from mcs.cli.main import main
-from mcs.sandbox.server import ApiServer, kubeconfig
+from mcs.sandbox.http.server import ApiServer, kubeconfig
 from tests.scenarios.api import Api
 from tests.scenarios.objects import expanded
 from tests.scenarios.world import CRDS, CUSTOM_RESOURCE_DEFINITIONS

@@ -18,7 +18,7 @@ from mcs.model.multicluster import ServiceExport, ServiceExportStatus
 from mcs.model.resources import ENDPOINT_SLICES, NAMESPACES, SERVICE_EXPORTS, SERVICE_IMPORTS, SERVICES
 from mcs.model.services import Namespace, Service, ServicePort, ServiceSpec
 from mcs.model.slices import IPV4, Endpoint, EndpointPort, EndpointSlice
-from mcs.sandbox.server import ApiServer
+from mcs.sandbox.http.server import ApiServer
 from mcs.testing.virtual_time import run_virtual
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from mcs.cli.processes import client_opener
 from mcs.controllers.processes import ControllerProcess, DnsOptions, DnsProcess, Process
 from mcs.model.names import ClusterId
-from mcs.sandbox.server import ApiServer
+from mcs.sandbox.http.server import ApiServer
 from mcs.testing.virtual_time import run_virtual
 from mcs.web.requests import RequestCounts
 from tests.e2e.scraping import Answer, fetched, scraped

@@ -15,8 +15,8 @@ from mcs.model.meta import ObjectMeta
 from mcs.model.multicluster import ServiceExport
 from mcs.model.resources import NAMESPACES, SERVICE_EXPORTS
 from mcs.sandbox.api import WriteOptions
+from mcs.sandbox.http.server import ApiServer
 from mcs.sandbox.resources import CRDS
-from mcs.sandbox.server import ApiServer
 
 DEFINITIONS = Path(__file__).parents[2] / "crds"
 THEM = WriteOptions(manager="them")

@@ -17,12 +17,12 @@ from mcs.cli import sandbox as command
 from mcs.cli.problems import UserMistakeError
 from mcs.controllers.services import ServicesController
 from mcs.model.names import ClusterId, ServiceKey
-from mcs.sandbox import clusterset, demo
 from mcs.sandbox.api import Api
-from mcs.sandbox.asking import TRANSPORTS, Transport, ask
-from mcs.sandbox.demo import Demo, SandboxError, run_demo, running_demo
-from mcs.sandbox.expectations import Answer, Expected
-from mcs.sandbox.picture import Steps
+from mcs.sandbox.demo import clusterset, running
+from mcs.sandbox.demo.asking import TRANSPORTS, Transport, ask
+from mcs.sandbox.demo.expectations import Answer, Expected
+from mcs.sandbox.demo.picture import Steps
+from mcs.sandbox.demo.running import Demo, SandboxError, run_demo, running_demo
 from mcs.sandbox.workloads.pods import Pace
 from mcs.sandbox.workloads.simulator import Simulator
 from mcs.testing.virtual_time import run_virtual
@@ -53,10 +53,10 @@ class Ready:
 async def ready(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Ready]:
     """A sandbox whose answers are all right."""
     steps = Steps(Console(file=StringIO()))
-    async with running_demo(tmp_path_factory.mktemp("demo"), steps) as running:
+    async with running_demo(tmp_path_factory.mktemp("demo"), steps) as demo:
         while True:
             try:
-                found = Ready(running, await running.expected())
+                found = Ready(demo, await demo.expected())
                 if not await found.wrong():
                     break
             except SandboxError:
@@ -141,7 +141,7 @@ async def test_a_check_of_wrong_answers_fails_and_names_each(monkeypatch: pytest
         right = await ask(port, name, kind, transport)
         return "SERVFAIL" if transport == "TCP" and name.startswith("db.shop.") and kind == "A" else right
 
-    monkeypatch.setattr(demo, "ask", lame)
+    monkeypatch.setattr(running, "ask", lame)
     right, printed = await run_check()
     assert not right
     wrong = [line for line in printed.splitlines() if line.startswith("wrong: ")]
@@ -186,7 +186,7 @@ def lose_a_service(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def answer_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(demo, "ask", never)
+    monkeypatch.setattr(running, "ask", never)
 
 
 FAULTS: dict[Callable[[pytest.MonkeyPatch], None], str] = {

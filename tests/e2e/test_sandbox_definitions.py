@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from mcs.sandbox.discovery import AGGREGATED
-from mcs.sandbox.server import ApiServer
+from mcs.sandbox.http.discovery import AGGREGATED
+from mcs.sandbox.http.server import ApiServer
 from tests.e2e.sandbox_client import APPLY, TABLE, Client, Json, definition
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

@@ -5,7 +5,7 @@ from ipaddress import IPv4Network, IPv6Network
 
 import pytest
 
-from mcs.sandbox.server import ApiServer
+from mcs.sandbox.http.server import ApiServer
 from tests.replay.comparison import Verdict, judge, known_differences
 from tests.replay.recordings import recorded
 from tests.replay.replayer import Answers, Server, replay

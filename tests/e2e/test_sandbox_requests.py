@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import aiohttp
 import pytest
 
-from mcs.sandbox.server import ApiServer
+from mcs.sandbox.http.server import ApiServer
 from tests.e2e.sandbox_client import APPLY, JSON_PATCH, STRATEGIC, TABLE, Client, Json, config_map
 
 MAPS = "/api/v1/namespaces/default/configmaps"

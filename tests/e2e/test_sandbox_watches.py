@@ -7,7 +7,7 @@ import aiohttp
 import pytest
 
 from mcs.sandbox.errors import StatusError
-from mcs.sandbox.server import ApiServer
+from mcs.sandbox.http.server import ApiServer
 from mcs.testing.virtual_time import VirtualTimeLoop
 from tests.e2e.sandbox_client import TABLE, Client, config_map
 

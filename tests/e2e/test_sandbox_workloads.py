@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from mcs.sandbox.clusterset import Clusterset, ClusterShape, dual_stack
-from mcs.sandbox.manifests import ApplyFailedError, apply_objects, sample_folder, sample_objects
+from mcs.sandbox.demo.clusterset import Clusterset, ClusterShape, dual_stack
+from mcs.sandbox.demo.manifests import ApplyFailedError, apply_objects, sample_folder, sample_objects
 from mcs.sandbox.workloads.pods import Pace
 from mcs.testing.virtual_time import run_virtual
 from tests.e2e.sandbox_client import MERGE, STRATEGIC, Client, Json

@@ -25,8 +25,8 @@ from mcs.controllers.processes import ControllerProcess, DnsOptions, DnsProcess,
 from mcs.model.meta import KubernetesObject
 from mcs.model.names import ClusterId
 from mcs.model.resources import Resource
-from mcs.sandbox.addresses import Network
-from mcs.sandbox.server import ApiServer, kubeconfig
+from mcs.sandbox.http.server import ApiServer, kubeconfig
+from mcs.sandbox.rules.addresses import Network
 from mcs.sandbox.workloads.simulator import Simulator
 from mcs.web.requests import RequestCounts
 from tests.scenarios.api import Api

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import structlog
 
 from mcs.sandbox.api import Api, WriteOptions
-from mcs.sandbox.deletion import DeleteOptions
 from mcs.sandbox.errors import StatusError
-from mcs.sandbox.meta import Preconditions
 from mcs.sandbox.resources import ResourceType
+from mcs.sandbox.rules.deletion import DeleteOptions
+from mcs.sandbox.rules.meta import Preconditions
 from mcs.sandbox.store import Object, key_of
 
 log = structlog.get_logger(__name__)

@@ -4,7 +4,7 @@ status properties").
 
 from datetime import datetime
 
-from mcs.sandbox.meta import timestamp
+from mcs.sandbox.rules.meta import timestamp
 from mcs.sandbox.store import Object, Objects
 
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
-from mcs.sandbox.meta import SUFFIX_LETTERS
 from mcs.sandbox.resources import DEPLOYMENTS, REPLICA_SETS
+from mcs.sandbox.rules.meta import SUFFIX_LETTERS
 from mcs.sandbox.store import Object, Objects
 from mcs.sandbox.workloads.actions import Actions, Create, Delete, Update
 from mcs.sandbox.workloads.conditions import condition, with_condition

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from mcs.sandbox.addresses import HEADLESS, family_of
 from mcs.sandbox.resources import ENDPOINT_SLICES, SERVICES
+from mcs.sandbox.rules.addresses import HEADLESS, family_of
 from mcs.sandbox.store import Object, Objects
 from mcs.sandbox.workloads.actions import Actions, Create, Delete, Update
 from mcs.sandbox.workloads.conditions import is_true

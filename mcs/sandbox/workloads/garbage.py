@@ -6,8 +6,8 @@ Source: Kubernetes concepts, "Garbage Collection" (Foreground, Background, Orpha
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from mcs.sandbox.deletion import FOREGROUND, ORPHAN
 from mcs.sandbox.resources import ResourceType
+from mcs.sandbox.rules.deletion import FOREGROUND, ORPHAN
 from mcs.sandbox.store import Change, ChangeType, Key, Object, Store, key_of
 from mcs.sandbox.workloads.actions import Actions, Delete, Update
 from mcs.sandbox.workloads.ownership import is_being_deleted, without_owners

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from ipaddress import IPv4Network, IPv6Network
 
-from mcs.sandbox.addresses import Network
-from mcs.sandbox.meta import timestamp
+from mcs.sandbox.rules.addresses import Network
+from mcs.sandbox.rules.meta import timestamp
 from mcs.sandbox.store import Object, Objects
 
 VERSION = "v1.34.4"

@@ -12,8 +12,8 @@ from datetime import datetime
 from enum import Enum
 from typing import assert_never
 
-from mcs.sandbox.meta import timestamp
 from mcs.sandbox.resources import PODS
+from mcs.sandbox.rules.meta import timestamp
 from mcs.sandbox.store import Object, Objects
 from mcs.sandbox.workloads.actions import Actions, Delete, Update, until_due
 from mcs.sandbox.workloads.conditions import is_true, with_condition

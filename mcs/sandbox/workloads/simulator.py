@@ -12,9 +12,9 @@ from typing import assert_never
 
 import structlog
 
-from mcs.sandbox.addresses import AddressPool, Network
 from mcs.sandbox.api import Api
 from mcs.sandbox.resources import ENDPOINT_SLICES, NODES, PODS, REPLICA_SETS, SERVICES, ResourceType
+from mcs.sandbox.rules.addresses import AddressPool, Network
 from mcs.sandbox.store import Change, ChangeType, Object
 from mcs.sandbox.workloads.actions import Actions, carry_out
 from mcs.sandbox.workloads.deployments import plan_deployment

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from mcs.sandbox.addresses import AddressPool, Network, ServiceAddresses
 from mcs.sandbox.errors import StatusError
 from mcs.sandbox.resources import PODS, SERVICES
+from mcs.sandbox.rules.addresses import AddressPool, Network, ServiceAddresses
 from mcs.sandbox.store import Object
 
 DUAL: tuple[Network, ...] = (ip_network("10.96.0.0/16"), ip_network("fd00:10:96::/112"))

@@ -6,10 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from mcs.sandbox.api import Api, WriteOptions
-from mcs.sandbox.bootstrap import install_first_objects
-from mcs.sandbox.deletion import DeleteOptions
 from mcs.sandbox.errors import StatusError
-from mcs.sandbox.meta import Preconditions
 from mcs.sandbox.resources import (
     CONFIGMAPS,
     DEPLOYMENTS,
@@ -20,6 +17,9 @@ from mcs.sandbox.resources import (
     SERVICES,
     ResourceType,
 )
+from mcs.sandbox.rules.bootstrap import install_first_objects
+from mcs.sandbox.rules.deletion import DeleteOptions
+from mcs.sandbox.rules.meta import Preconditions
 from mcs.sandbox.store import Change, ChangeType, Object
 
 NOW = datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)

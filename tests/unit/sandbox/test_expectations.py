@@ -18,7 +18,7 @@ from mcs.model.multicluster import (
 )
 from mcs.model.names import SERVICE_NAME_LABEL, ClusterId, ServiceKey
 from mcs.model.slices import IPV6, EndpointSlice
-from mcs.sandbox.expectations import (
+from mcs.sandbox.demo.expectations import (
     Answer,
     Expected,
     Kind,

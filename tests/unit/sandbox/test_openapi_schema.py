@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from mcs.sandbox.openapi_schema import Schema, invalid_values, pruned, with_schema_defaults
+from mcs.sandbox.rules.openapi_schema import Schema, invalid_values, pruned, with_schema_defaults
 
 SCHEMA: Schema = {
     "type": "object",

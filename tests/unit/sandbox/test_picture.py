@@ -26,9 +26,9 @@ from mcs.model.names import (
     ServiceKey,
 )
 from mcs.model.slices import IPV4, IPV6, AddressType, EndpointSlice
-from mcs.sandbox.changes import changed_lines, followed_questions
-from mcs.sandbox.expectations import Answer, Kind, Question, Seen
-from mcs.sandbox.picture import Asked, Picture, drawn, first_commands, show
+from mcs.sandbox.demo.changes import changed_lines, followed_questions
+from mcs.sandbox.demo.expectations import Answer, Kind, Question, Seen
+from mcs.sandbox.demo.picture import Asked, Picture, drawn, first_commands, show
 from mcs.testing.builders import endpoint, export, slice_
 
 EAST, WEST, SOUTH = ClusterId("east"), ClusterId("west"), ClusterId("south")

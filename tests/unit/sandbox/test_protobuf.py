@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcs.sandbox.protobuf import PREFIX, UndecodableError, decoded
+from mcs.sandbox.http.protobuf import PREFIX, UndecodableError, decoded
 
 
 def number(field: int, value: int) -> bytes:

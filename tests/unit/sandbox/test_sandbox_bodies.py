@@ -2,12 +2,12 @@
 
 import pytest
 
-from mcs.sandbox import go_json
 from mcs.sandbox.apply.schemas import schema_of
+from mcs.sandbox.http import go_json
+from mcs.sandbox.http.targets import target_of, verb_of
 from mcs.sandbox.resources import DEPLOYMENTS, Registry, version_priority
+from mcs.sandbox.rules.typed_decoding import decoding_error
 from mcs.sandbox.store import Object
-from mcs.sandbox.targets import target_of, verb_of
-from mcs.sandbox.typed_decoding import decoding_error
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,8 @@
 import pytest
 
 from mcs.sandbox.errors import StatusError
+from mcs.sandbox.http.selectors import selection
 from mcs.sandbox.resources import CONFIGMAPS, EVENTS, PODS
-from mcs.sandbox.selectors import selection
 from mcs.sandbox.store import Object
 
 POD: Object = {

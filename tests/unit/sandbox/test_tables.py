@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from mcs.sandbox import resources
-from mcs.sandbox.ages import age_words, duration_words
-from mcs.sandbox.builtin_columns import BUILTIN, selector_text
-from mcs.sandbox.json_path import found_values
+from mcs.sandbox.printing.ages import age_words, duration_words
+from mcs.sandbox.printing.builtin_columns import BUILTIN, selector_text
+from mcs.sandbox.printing.json_path import found_values
+from mcs.sandbox.printing.tables import table
 from mcs.sandbox.resources import PrinterColumn, Registry, ResourceType
-from mcs.sandbox.tables import table
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 CREATED = "2025-12-31T23:55:00Z"

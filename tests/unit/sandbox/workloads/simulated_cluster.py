@@ -9,9 +9,9 @@ from datetime import UTC, datetime, timedelta
 from ipaddress import ip_network
 from typing import Any
 
-from mcs.sandbox.clusterset import dual_stack
+from mcs.sandbox.demo.clusterset import dual_stack
+from mcs.sandbox.http.server import ApiServer
 from mcs.sandbox.resources import ENDPOINT_SLICES, NAMESPACES, NODES, PODS, ResourceType
-from mcs.sandbox.server import ApiServer
 from mcs.sandbox.store import Object, Objects
 from mcs.sandbox.workloads.nodes import node_objects
 from mcs.sandbox.workloads.pods import Pace

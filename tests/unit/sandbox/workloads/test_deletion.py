@@ -2,7 +2,6 @@
 
 import asyncio
 
-from mcs.sandbox.deletion import DeleteOptions
 from mcs.sandbox.resources import (
     CONFIGMAPS,
     DEPLOYMENTS,
@@ -13,6 +12,7 @@ from mcs.sandbox.resources import (
     SERVICES,
     STATEFUL_SETS,
 )
+from mcs.sandbox.rules.deletion import DeleteOptions
 from mcs.sandbox.store import Change, ChangeType, Object
 from mcs.sandbox.workloads.ownership import controller_of
 from tests.unit.sandbox.workloads.simulated_cluster import (

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mcs.sandbox.errors import invalid_option
-from mcs.sandbox.fields import FieldValidation
 from mcs.sandbox.resources import BUILTINS, Registry, ResourceType
+from mcs.sandbox.rules.fields import FieldValidation
 
 LONGEST_MANAGER = 128
 _OF_A_NAMESPACE = {"status", "finalize"}

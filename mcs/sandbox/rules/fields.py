@@ -11,13 +11,13 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Any
 
-from mcs.sandbox import openapi_schema
 from mcs.sandbox.apply import defaults, schemas, validation, validation_metadata
 from mcs.sandbox.errors import Cause, StatusError, bad_request
+from mcs.sandbox.http.scale import unreadable_replicas
 from mcs.sandbox.resources import ResourceType
-from mcs.sandbox.scale import unreadable_replicas
+from mcs.sandbox.rules import openapi_schema
+from mcs.sandbox.rules.typed_decoding import decoding_error
 from mcs.sandbox.store import Object
-from mcs.sandbox.typed_decoding import decoding_error
 
 
 class FieldValidation(StrEnum):

@@ -14,9 +14,7 @@ import structlog
 from aiohttp import web
 from multidict import CIMultiDict
 
-from mcs.sandbox import writes
 from mcs.sandbox.api import Api
-from mcs.sandbox.documents import document
 from mcs.sandbox.errors import (
     StatusError,
     bad_request,
@@ -27,16 +25,18 @@ from mcs.sandbox.errors import (
     not_found,
     unauthorized,
 )
-from mcs.sandbox.listing import chunk, known_version
-from mcs.sandbox.negotiation import Form, View, wanted_form
+from mcs.sandbox.http import writes
+from mcs.sandbox.http.documents import document
+from mcs.sandbox.http.listing import chunk, known_version
+from mcs.sandbox.http.negotiation import Form, View, wanted_form
+from mcs.sandbox.http.scale import scale_of
+from mcs.sandbox.http.selectors import Selection, selection
+from mcs.sandbox.http.streams import send_watch
+from mcs.sandbox.http.targets import Target, is_of_a_builtin_group, target_of, verb_of
+from mcs.sandbox.http.watching import Watch, watch_options
+from mcs.sandbox.printing.tables import IncludeObject
 from mcs.sandbox.resources import Registry
-from mcs.sandbox.scale import scale_of
-from mcs.sandbox.selectors import Selection, selection
 from mcs.sandbox.store import Object
-from mcs.sandbox.streams import send_watch
-from mcs.sandbox.tables import IncludeObject
-from mcs.sandbox.targets import Target, is_of_a_builtin_group, target_of, verb_of
-from mcs.sandbox.watching import Watch, watch_options
 
 log = structlog.get_logger(__name__)
 

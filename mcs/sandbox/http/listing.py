@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import msgspec
 
-from mcs.sandbox import go_json
 from mcs.sandbox.errors import (
     StatusError,
     bad_request,
@@ -18,8 +17,9 @@ from mcs.sandbox.errors import (
     invalid_option,
     too_large_resource_version,
 )
+from mcs.sandbox.http import go_json
+from mcs.sandbox.http.selectors import Selection
 from mcs.sandbox.resources import ResourceType
-from mcs.sandbox.selectors import Selection
 from mcs.sandbox.store import CompactedError, Object, Objects, Store, key_of
 
 CONTINUE_EXPIRED = (

@@ -6,8 +6,8 @@ Pure. Both pictures are of the same clusters.
 from collections.abc import Iterator, Mapping
 
 from mcs.model.names import ClusterId, ServiceKey
-from mcs.sandbox.expectations import Question, Seen
-from mcs.sandbox.picture import Picture, answer_text, export_state
+from mcs.sandbox.demo.expectations import Question, Seen
+from mcs.sandbox.demo.picture import Picture, answer_text, export_state
 
 GONE = "is gone"
 

@@ -8,10 +8,10 @@ controllers in `workloads`.
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from mcs.sandbox.meta import Preconditions, timestamp
 from mcs.sandbox.resources import CRDS, NAMESPACES, PODS, ResourceType
+from mcs.sandbox.rules.meta import Preconditions, timestamp
+from mcs.sandbox.rules.strategies import is_held
 from mcs.sandbox.store import Object
-from mcs.sandbox.strategies import is_held
 
 IMMORTAL_NAMESPACES = {"default", "kube-system", "kube-public"}
 CLEANUP = "customresourcecleanup.apiextensions.k8s.io"

@@ -15,9 +15,9 @@ from typing import Any
 
 import msgspec
 
-from mcs.sandbox import node_ports
 from mcs.sandbox.errors import Cause, invalid
 from mcs.sandbox.resources import SERVICES, ResourceType
+from mcs.sandbox.rules import node_ports
 from mcs.sandbox.store import Object
 
 Network = IPv4Network | IPv6Network

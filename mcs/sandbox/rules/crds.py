@@ -7,11 +7,11 @@ Source: Kubernetes, "Create a CustomResourceDefinition"; "Versions in CustomReso
 from typing import Any
 
 from mcs.sandbox.api import Api, Operation, WriteOptions
-from mcs.sandbox.definition_rules import invalid_definition
-from mcs.sandbox.deletion import CLEANUP
 from mcs.sandbox.errors import forbidden, invalid
-from mcs.sandbox.meta import timestamp
 from mcs.sandbox.resources import CRDS, CUSTOM_VERBS, PrinterColumn, ResourceType, version_priority
+from mcs.sandbox.rules.definition_rules import invalid_definition
+from mcs.sandbox.rules.deletion import CLEANUP
+from mcs.sandbox.rules.meta import timestamp
 from mcs.sandbox.store import Object
 
 _SERVER = WriteOptions(manager="kube-apiserver")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from mcs.sandbox.ages import age_words
+from mcs.sandbox.printing.ages import age_words
 from mcs.sandbox.store import Object
 
 NONE = "<none>"

@@ -13,10 +13,11 @@ from typing import Any
 import msgspec
 import yaml
 
-from mcs.sandbox import go_json, protobuf, tables
 from mcs.sandbox.errors import not_acceptable, unsupported_media_type
-from mcs.sandbox.fields import seen_through
+from mcs.sandbox.http import go_json, protobuf
+from mcs.sandbox.printing import tables
 from mcs.sandbox.resources import ResourceType
+from mcs.sandbox.rules.fields import seen_through
 from mcs.sandbox.store import Object
 
 JSON = "application/json"

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcs.sandbox.errors import StatusError, bad_request, expired, internal, invalid_option
-from mcs.sandbox.listing import resource_version
-from mcs.sandbox.negotiation import Form, View
+from mcs.sandbox.http.listing import resource_version
+from mcs.sandbox.http.negotiation import Form, View
+from mcs.sandbox.http.selectors import Selection
 from mcs.sandbox.resources import CRDS, ResourceType
-from mcs.sandbox.selectors import Selection
 from mcs.sandbox.store import Change, ChangeType, CompactedError, Object, Store
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"

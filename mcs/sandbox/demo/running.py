@@ -21,10 +21,10 @@ from mcs.kube.errors import KubeError
 from mcs.model.meta import KubernetesObject
 from mcs.model.names import ClusterId
 from mcs.model.resources import ENDPOINT_SLICES, SERVICE_EXPORTS, SERVICE_IMPORTS, Resource
-from mcs.sandbox.asking import TRANSPORTS, Transport, ask
-from mcs.sandbox.changes import changed_lines, followed_questions
-from mcs.sandbox.clusterset import Clusterset
-from mcs.sandbox.expectations import (
+from mcs.sandbox.demo.asking import TRANSPORTS, Transport, ask
+from mcs.sandbox.demo.changes import changed_lines, followed_questions
+from mcs.sandbox.demo.clusterset import Clusterset
+from mcs.sandbox.demo.expectations import (
     Answer,
     Expected,
     Kind,
@@ -34,7 +34,7 @@ from mcs.sandbox.expectations import (
     is_as_expected,
     not_yet_imported,
 )
-from mcs.sandbox.picture import Asked, Picture, Steps, drawn, first_commands, show
+from mcs.sandbox.demo.picture import Asked, Picture, Steps, drawn, first_commands, show
 from mcs.sandbox.resources import DEPLOYMENTS, STATEFUL_SETS
 from mcs.web.requests import RequestCounts
 

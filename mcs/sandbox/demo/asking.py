@@ -6,7 +6,7 @@ import dns.asyncquery
 import dns.message
 import dns.rcode
 
-from mcs.sandbox.expectations import Answer
+from mcs.sandbox.demo.expectations import Answer
 
 Transport = Literal["UDP", "TCP"]
 TRANSPORTS: tuple[Transport, ...] = ("UDP", "TCP")

@@ -9,10 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mcs.sandbox import go_json, negotiation, strategies
 from mcs.sandbox.api import Api, WriteOptions
 from mcs.sandbox.apply.go_text import go_text
-from mcs.sandbox.deletion import DeleteOptions
 from mcs.sandbox.errors import (
     Cause,
     Details,
@@ -24,15 +22,18 @@ from mcs.sandbox.errors import (
     nameless,
     unsupported_patch,
 )
-from mcs.sandbox.fields import Refuse, schema_for
-from mcs.sandbox.meta import Preconditions
-from mcs.sandbox.openapi_schema import type_name
-from mcs.sandbox.patches import PatchType, accepted_patches, patched
+from mcs.sandbox.http import go_json, negotiation
+from mcs.sandbox.http.scale import scale_of, scaled
+from mcs.sandbox.http.selectors import selection
+from mcs.sandbox.http.targets import Target, dry_run, write_query
 from mcs.sandbox.resources import Registry, ResourceType
-from mcs.sandbox.scale import scale_of, scaled
-from mcs.sandbox.selectors import selection
+from mcs.sandbox.rules import strategies
+from mcs.sandbox.rules.deletion import DeleteOptions
+from mcs.sandbox.rules.fields import Refuse, schema_for
+from mcs.sandbox.rules.meta import Preconditions
+from mcs.sandbox.rules.openapi_schema import type_name
+from mcs.sandbox.rules.patches import PatchType, accepted_patches, patched
 from mcs.sandbox.store import Object, Objects
-from mcs.sandbox.targets import Target, dry_run, write_query
 
 BUILTIN_BODIES = (negotiation.JSON, negotiation.YAML, negotiation.PROTOBUF)
 CUSTOM_BODIES = (negotiation.JSON, negotiation.YAML)

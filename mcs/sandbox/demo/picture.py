@@ -16,7 +16,7 @@ from rich.text import Text
 
 from mcs.model.multicluster import CONFLICT, VALID, ServiceExport, ServiceImport
 from mcs.model.names import ClusterId, ServiceKey
-from mcs.sandbox.expectations import Answer, Question, Seen
+from mcs.sandbox.demo.expectations import Answer, Question, Seen
 
 UNBOUNDED = 10_000
 """Columns of what is no terminal."""

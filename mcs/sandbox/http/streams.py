@@ -9,7 +9,7 @@ import asyncio
 import msgspec
 from aiohttp import web
 
-from mcs.sandbox.watching import Event, Watch
+from mcs.sandbox.http.watching import Event, Watch
 
 BOOKMARK_EVERY = 60.0
 """Seconds between bookmarks for a client that asked for them."""

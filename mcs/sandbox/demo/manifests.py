@@ -14,7 +14,7 @@ import msgspec
 import yaml
 
 import mcs
-from mcs.sandbox.server import ApiServer
+from mcs.sandbox.http.server import ApiServer
 from mcs.sandbox.store import Object, Objects
 
 FIELD_MANAGER = "kubectl"

@@ -20,13 +20,13 @@ import trustme
 import yaml
 from aiohttp import web
 
-from mcs.sandbox.addresses import Network, ServiceAddresses
 from mcs.sandbox.api import Api
-from mcs.sandbox.bootstrap import install_first_objects
-from mcs.sandbox.crds import CustomResources
 from mcs.sandbox.errors import StatusError
-from mcs.sandbox.handlers import LONGEST_BODY, WRITES, Handlers
+from mcs.sandbox.http.handlers import LONGEST_BODY, WRITES, Handlers
 from mcs.sandbox.resources import SERVICES
+from mcs.sandbox.rules.addresses import Network, ServiceAddresses
+from mcs.sandbox.rules.bootstrap import install_first_objects
+from mcs.sandbox.rules.crds import CustomResources
 
 HOST = "127.0.0.1"
 SERVICE_RANGES: tuple[Network, ...] = (IPv4Network("10.96.0.0/16"), IPv6Network("fd00:10:96::/112"))

@@ -11,9 +11,9 @@ from typing import Any, Literal
 
 import msgspec
 
-from mcs.sandbox.ages import age_words
-from mcs.sandbox.builtin_columns import BUILTIN, NAME, Cells, CellsOf, Column
-from mcs.sandbox.json_path import found_values
+from mcs.sandbox.printing.ages import age_words
+from mcs.sandbox.printing.builtin_columns import BUILTIN, NAME, Cells, CellsOf, Column
+from mcs.sandbox.printing.json_path import found_values
 from mcs.sandbox.resources import PrinterColumn, ResourceType
 from mcs.sandbox.store import Object
 

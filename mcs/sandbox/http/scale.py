@@ -6,8 +6,8 @@ Source: Kubernetes API reference, Scale v1; "Create a CustomResourceDefinition",
 from typing import Any
 
 from mcs.sandbox.errors import Cause, bad_request, invalid
-from mcs.sandbox.openapi_schema import type_name
 from mcs.sandbox.resources import ResourceType
+from mcs.sandbox.rules.openapi_schema import type_name
 from mcs.sandbox.store import Object
 
 SCALE = ResourceType("autoscaling", "v1", "scales", "scale", "Scale", namespaced=True)

@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from mcs.sandbox import discovery, openapi
-from mcs.sandbox.negotiation import JSON, media_types
+from mcs.sandbox.http import discovery, openapi
+from mcs.sandbox.http.negotiation import JSON, media_types
 from mcs.sandbox.resources import Registry
 
 

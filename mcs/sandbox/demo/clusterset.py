@@ -16,11 +16,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from mcs.sandbox.addresses import Network
 from mcs.sandbox.api import Api, WriteOptions
-from mcs.sandbox.manifests import apply_objects, crd_objects, sample_objects
+from mcs.sandbox.demo.manifests import apply_objects, crd_objects, sample_objects
+from mcs.sandbox.http.server import ApiServer, kubeconfig
 from mcs.sandbox.resources import NODES
-from mcs.sandbox.server import ApiServer, kubeconfig
+from mcs.sandbox.rules.addresses import Network
 from mcs.sandbox.workloads.nodes import node_objects
 from mcs.sandbox.workloads.pods import Pace
 from mcs.sandbox.workloads.simulator import Simulator

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mcs.sandbox.apply.causes import Cause, immutable, invalid, required
-from mcs.sandbox.openapi_schema import INT_OR_STRING, PRESERVE
+from mcs.sandbox.rules.openapi_schema import INT_OR_STRING, PRESERVE
 from mcs.sandbox.store import Object
 
 

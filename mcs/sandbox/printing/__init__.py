@@ -1,0 +1,1 @@
+"""What `kubectl get` prints: columns and cells, as Tables."""
