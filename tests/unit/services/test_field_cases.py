@@ -1,113 +1,20 @@
 """Faults that users of such systems met, as lives of a service in a small clusterset; named by the right outcome."""
 
-from collections.abc import Mapping
-
 import pytest
 
-from mcs.model.actions import Apply
-from mcs.model.meta import Condition
-from mcs.model.multicluster import ServiceExport, ServiceExportStatus, ServiceImport
 from mcs.model.names import ServiceKey
 from mcs.model.services import Service
 from mcs.model.slices import EndpointSlice
-from mcs.services.observed import Exporter, ObservedExport
-from mcs.services.plan import plan_export
-from mcs.testing.builders import WEB, at, export, exporter, headless, service, slice_, slice_port
-from mcs.testing.simulated_target import SimulatedTarget
+from mcs.services.observed import Exporter
+from mcs.testing.builders import WEB, at, export, exporter, headless, service, slice_
+from mcs.testing.simulated_clusterset import CLUSTERS, SimulatedClusterset, exports
 
-CLUSTERS = ("c1", "c2", "c3")
 API = ServiceKey("demo", "api")
 TWIN = ServiceKey("demo2", "web")
 
 
-class Clusterset:
-    """Three targets of one service, and what its exports say of themselves."""
-
-    def __init__(self, key: ServiceKey = WEB, clusters: tuple[str, ...] = CLUSTERS) -> None:
-        self.key = key
-        self.targets = {cluster: SimulatedTarget(cluster, key) for cluster in clusters}
-        self.conditions: dict[str, tuple[Condition, ...]] = {}
-        self._minute = 0
-
-    def settle(self, *exporters: Exporter) -> "Clusterset":
-        """Let `exporters` be all that is exported, until nobody has anything to write."""
-        self._minute += 1
-        now = at(60 * self._minute)
-        for target in self.targets.values():
-            target.rounds_to_rest(exporters, self.targets, now)
-        told = tuple(self._with_conditions(each) for each in exporters)
-        self.conditions = {each.cluster: self._conditions_of(each, told, now) for each in told}
-        return self
-
-    def _with_conditions(self, each: Exporter) -> Exporter:
-        status = ServiceExportStatus(conditions=self.conditions.get(each.cluster, ()))
-        metadata, spec = each.export.metadata, each.export.spec
-        told = ServiceExport(metadata=metadata, spec=spec, status=status)
-        return Exporter(each.cluster, told, each.service, each.slices)
-
-    def _conditions_of(self, each: Exporter, told: tuple[Exporter, ...], now: str) -> tuple[Condition, ...]:
-        seen = frozenset(target.target for target in self.targets.values())
-        own = self.targets[each.cluster].service_import
-        for action in plan_export(ObservedExport(each.cluster, self.key, seen, told, own, now)):
-            assert isinstance(action, Apply)
-            assert isinstance(action.object, ServiceExport)
-            return action.object.status.conditions
-        return each.export.status.conditions
-
-    def reasons(self, type_: str) -> Mapping[str, str]:
-        """The reason of that condition by exporting cluster."""
-        return {
-            cluster: each.reason
-            for cluster, found in self.conditions.items()
-            for each in found
-            if each.type == type_
-        }
-
-    @property
-    def imports(self) -> list[ServiceImport]:
-        """The imports of all clusters."""
-        return [each.service_import for each in self.targets.values() if each.service_import]
-
-    def ports(self, cluster: str = "c1") -> list[str]:
-        """Ports of the import, "name port/protocol"."""
-        found = self.targets[cluster].service_import
-        return [f"{each.name} {each.port}/{each.protocol}" for each in found.spec.ports] if found else []
-
-    def derived_ports(self, cluster: str = "c1") -> list[str]:
-        """Ports of the derived Service, likewise."""
-        found = self.targets[cluster].derived
-        return [f"{each.name} {each.port}/{each.protocol}" for each in found.spec.ports] if found else []
-
-    def mirrors(self, source: str, cluster: str = "c1") -> list[EndpointSlice]:
-        """The mirrors of one source cluster in a target."""
-        return [each for each in self.targets[cluster].mirrors if each.source_cluster == source]
-
-    def served(self, port: str, cluster: str = "c1") -> list[str]:
-        """Source clusters to which traffic for the port of that name goes."""
-        return sorted(
-            {
-                each.source_cluster
-                for each in self.targets[cluster].mirrors
-                for found in each.ports or ()
-                if found.name == port and each.endpoints
-            }
-        )
-
-
-def exports(cluster: str, exported: Service | None, *ports: str, key: ServiceKey = WEB) -> Exporter:
-    """`cluster` exports the Service, with one endpoint that serves `ports`; c1 is the oldest, c3 the youngest."""
-    number = int(cluster[1:])
-    slices = slice_(
-        "web-1",
-        f"10.{number}.0.5",
-        key=key,
-        ports=tuple(slice_port(each) for each in ports or ("http 8080",)),
-    )
-    return exporter(cluster, exported, slices, created=number, export_=export(key, created=number))
-
-
 def test_a1_an_export_heals_when_its_service_appears() -> None:
-    world = Clusterset().settle(exports("c2", None))
+    world = SimulatedClusterset().settle(exports("c2", None))
     assert world.imports == []
     assert world.reasons("Valid") == {"c2": "NoService"}
     assert world.reasons("Conflict") == {}
@@ -118,13 +25,13 @@ def test_a1_an_export_heals_when_its_service_appears() -> None:
 
 @pytest.mark.parametrize("kind", ["LoadBalancer", "NodePort"])
 def test_a3_a_service_reachable_from_outside_is_exported_by_its_cluster_ip(kind: str) -> None:
-    world = Clusterset().settle(exports("c2", service(WEB, "8080", kind=kind)))
+    world = SimulatedClusterset().settle(exports("c2", service(WEB, "8080", kind=kind)))
     assert [each.spec.type for each in world.imports] == ["ClusterSetIP"] * 3
     assert world.ports() == [" 8080/TCP"]
 
 
 def test_a4_a_type_that_becomes_supported_is_exported_and_the_reverse_takes_it_back() -> None:
-    world = Clusterset().settle(exports("c2", service(kind="ExternalName")))
+    world = SimulatedClusterset().settle(exports("c2", service(kind="ExternalName")))
     assert (world.imports, world.reasons("Valid")) == ([], {"c2": "InvalidServiceType"})
     world.settle(exports("c2", service()))
     assert (len(world.imports), world.reasons("Valid")) == (3, {"c2": "Valid"})
@@ -134,7 +41,7 @@ def test_a4_a_type_that_becomes_supported_is_exported_and_the_reverse_takes_it_b
 
 
 def test_a5_a_changed_port_arrives_and_the_address_stays() -> None:
-    world = Clusterset().settle(exports("c2", service()))
+    world = SimulatedClusterset().settle(exports("c2", service()))
     ips = world.imports[0].spec.ips
     world.settle(exports("c2", service(WEB, "http 81")))
     assert world.ports() == world.derived_ports() == ["http 81/TCP"]
@@ -142,7 +49,7 @@ def test_a5_a_changed_port_arrives_and_the_address_stays() -> None:
 
 
 def test_a6_a_renamed_port_is_renamed_everywhere() -> None:
-    world = Clusterset().settle(exports("c2", service()))
+    world = SimulatedClusterset().settle(exports("c2", service()))
     world.settle(exports("c2", service(WEB, "web 80"), "web 8080"))
     assert world.ports() == world.derived_ports() == ["web 80/TCP"]
     assert world.served("web") == ["c2"]
@@ -150,21 +57,21 @@ def test_a6_a_renamed_port_is_renamed_everywhere() -> None:
 
 
 def test_a8_scaling_arrives_without_a_touch_of_service_or_export() -> None:
-    world = Clusterset().settle(exporter("c2", service(), slice_("web-1", "10.2.0.5")))
+    world = SimulatedClusterset().settle(exporter("c2", service(), slice_("web-1", "10.2.0.5")))
     world.settle(exporter("c2", service(), slice_("web-1", "10.2.0.5", "10.2.0.6", "10.2.0.7")))
     assert [len(each.endpoints or ()) for each in world.mirrors("c2")] == [3]
 
 
 def test_b1_one_number_in_two_protocols_is_two_ports() -> None:
     dns = service(WEB, "dns 53/UDP", "dns-tcp 53/TCP")
-    world = Clusterset().settle(exports("c2", dns, "dns 5353/UDP", "dns-tcp 5354/TCP"))
+    world = SimulatedClusterset().settle(exports("c2", dns, "dns 5353/UDP", "dns-tcp 5354/TCP"))
     assert world.ports() == world.derived_ports() == ["dns 53/UDP", "dns-tcp 53/TCP"]
     (mirror,) = world.mirrors("c2")
     assert [(each.name, each.port) for each in mirror.ports or ()] == [("dns", 5353), ("dns-tcp", 5354)]
 
 
 def test_b2_and_b15_traffic_to_a_contested_port_goes_where_it_is_served_and_all_exporters_are_told() -> None:
-    world = Clusterset().settle(exports("c1", service()), exports("c2", service(WEB, "http 8080")))
+    world = SimulatedClusterset().settle(exports("c1", service()), exports("c2", service(WEB, "http 8080")))
     assert world.ports() == ["http 80/TCP"]
     assert world.reasons("Conflict") == {"c1": "PortConflict", "c2": "PortConflict"}
     assert world.served("http") == ["c1"]
@@ -172,7 +79,7 @@ def test_b2_and_b15_traffic_to_a_contested_port_goes_where_it_is_served_and_all_
 
 
 def test_b4_a_port_of_one_cluster_goes_to_that_cluster() -> None:
-    world = Clusterset().settle(
+    world = SimulatedClusterset().settle(
         exports("c1", service(WEB, "tcp 42"), "tcp 8042"),
         exports("c2", service(WEB, "tcp 42", "stcp 142/SCTP"), "tcp 8042", "stcp 8142/SCTP"),
     )
@@ -182,7 +89,7 @@ def test_b4_a_port_of_one_cluster_goes_to_that_cluster() -> None:
 
 
 def test_b6_an_unnamed_port_beside_a_named_one_has_a_name_where_kubernetes_wants_one() -> None:
-    world = Clusterset().settle(
+    world = SimulatedClusterset().settle(
         exports("c1", service(WEB, "80"), "8080"), exports("c2", service(WEB, "web 81"), "web 8081")
     )
     assert world.ports() == [" 80/TCP", "web 81/TCP"]
@@ -197,7 +104,7 @@ def test_b6_an_unnamed_port_beside_a_named_one_has_a_name_where_kubernetes_wants
 def test_b8_the_oldest_decides_the_type_and_the_loser_is_still_reached(
     oldest: Service, other: Service, kind: str
 ) -> None:
-    world = Clusterset().settle(exports("c1", oldest), exports("c2", other))
+    world = SimulatedClusterset().settle(exports("c1", oldest), exports("c2", other))
     assert [each.spec.type for each in world.imports] == [kind] * 3
     assert world.reasons("Conflict") == {"c1": "TypeConflict", "c2": "TypeConflict"}
     assert [bool(each.spec.ips) for each in world.imports] == [kind == "ClusterSetIP"] * 3
@@ -205,7 +112,9 @@ def test_b8_the_oldest_decides_the_type_and_the_loser_is_still_reached(
 
 
 def test_b11_a_conflict_ends_when_the_exporters_agree() -> None:
-    world = Clusterset().settle(exports("c1", service(affinity_seconds=10)), exports("c2", service()))
+    world = SimulatedClusterset().settle(
+        exports("c1", service(affinity_seconds=10)), exports("c2", service())
+    )
     both = "SessionAffinityConfigConflict,SessionAffinityConflict"
     assert world.reasons("Conflict") == {"c1": both, "c2": both}
     config = world.imports[0].spec.session_affinity_config
@@ -219,7 +128,7 @@ def test_b11_a_conflict_ends_when_the_exporters_agree() -> None:
 
 def test_b12_the_import_survives_the_oldest_and_follows_the_next() -> None:
     second = exports("c2", service())
-    world = Clusterset().settle(exports("c1", service(affinity_seconds=10)), second)
+    world = SimulatedClusterset().settle(exports("c1", service(affinity_seconds=10)), second)
     uids = [each.metadata.uid for each in world.imports]
     world.settle(second)
     assert [each.metadata.uid for each in world.imports] == uids
@@ -229,7 +138,7 @@ def test_b12_the_import_survives_the_oldest_and_follows_the_next() -> None:
 
 
 def test_b14_and_c11_services_of_other_names_have_nothing_to_do_with_each_other() -> None:
-    worlds = {key: Clusterset(key) for key in (WEB, API, TWIN)}
+    worlds = {key: SimulatedClusterset(key) for key in (WEB, API, TWIN)}
     ports = {WEB: "http 80", API: "http 9090", TWIN: "http 81"}
     everything = [
         exports(cluster, service(key, ports[key]), key=key) for key in worlds for cluster in ("c1", "c2")
@@ -251,7 +160,7 @@ def test_b17_only_what_is_exported_on_purpose_is_exported() -> None:
         (),
     )
     second = exporter("c2", service(), export_=export(labels={"b": "2"}, created=2))
-    world = Clusterset().settle(first, second)
+    world = SimulatedClusterset().settle(first, second)
     labels = world.imports[0].metadata.labels
     assert labels["a"] == "1"
     assert not {"b", "dummy-svc"} & set(labels)
@@ -260,7 +169,7 @@ def test_b17_only_what_is_exported_on_purpose_is_exported() -> None:
 
 def test_b18_addresses_correspond_to_families() -> None:
     dual = service(families=("IPv4", "IPv6"))
-    world = Clusterset().settle(exports("c1", dual), exports("c2", service()))
+    world = SimulatedClusterset().settle(exports("c1", dual), exports("c2", service()))
     for each in world.imports:
         assert [("IPv6" if ":" in ip else "IPv4") for ip in each.spec.ips] == ["IPv4", "IPv6"]
         assert each.spec.ip_families == ("IPv4", "IPv6")
@@ -268,7 +177,7 @@ def test_b18_addresses_correspond_to_families() -> None:
 
 
 def test_c5_the_mirrors_of_a_cluster_that_exports_too_are_not_exported_back() -> None:
-    world = Clusterset().settle(exports("c1", service()), exports("c2", service()))
+    world = SimulatedClusterset().settle(exports("c1", service()), exports("c2", service()))
     again = Exporter(
         exports("c1", None).cluster,
         export(created=1),
@@ -287,7 +196,7 @@ def test_c5_the_mirrors_of_a_cluster_that_exports_too_are_not_exported_back() ->
 
 def test_c8_after_an_absence_the_matching_objects_go_and_the_others_stay() -> None:
     two = (slice_("web-1", "10.2.0.5"), slice_("web-2", "10.2.0.6"))
-    world = Clusterset().settle(exports("c1", service()), exporter("c2", service(), *two, created=2))
+    world = SimulatedClusterset().settle(exports("c1", service()), exporter("c2", service(), *two, created=2))
     before = dict(world.targets["c3"].objects)
     world.settle(exports("c1", service()), exporter("c2", service(), two[0], created=2))
     after = world.targets["c3"].objects
@@ -302,7 +211,9 @@ def test_c13_one_changed_endpoint_rewrites_one_of_many_slices() -> None:
         hosts[24][99] = last
         return [slice_(f"web-{number}", *each) for number, each in enumerate(hosts)]
 
-    world = Clusterset(clusters=("c1", "c2")).settle(exporter("c2", headless(), *slices("10.2.24.100")))
+    world = SimulatedClusterset(clusters=("c1", "c2")).settle(
+        exporter("c2", headless(), *slices("10.2.24.100"))
+    )
     target = world.targets["c1"]
     assert sum(len(each.endpoints or ()) for each in target.mirrors) == 2500
     writes = target.writes
@@ -311,7 +222,7 @@ def test_c13_one_changed_endpoint_rewrites_one_of_many_slices() -> None:
 
 
 def test_c18_what_has_not_changed_is_not_written() -> None:
-    world = Clusterset().settle(exports("c1", service()), exports("c2", headless()))
+    world = SimulatedClusterset().settle(exports("c1", service()), exports("c2", headless()))
     writes = [target.writes for target in world.targets.values()]
     conditions = dict(world.conditions)
     for _ in range(3):
@@ -321,7 +232,7 @@ def test_c18_what_has_not_changed_is_not_written() -> None:
 
 
 def test_e6_an_unexport_arrives_everywhere_and_with_another_exporter_left_the_import_stays() -> None:
-    world = Clusterset().settle(exports("c1", service()), exports("c2", service()))
+    world = SimulatedClusterset().settle(exports("c1", service()), exports("c2", service()))
     world.settle(exports("c1", service()))
     assert len(world.imports) == 3
     assert all(not world.mirrors("c2", cluster) for cluster in CLUSTERS)
@@ -331,7 +242,7 @@ def test_e6_an_unexport_arrives_everywhere_and_with_another_exporter_left_the_im
 
 
 def test_e7_a_cluster_that_joins_gets_all_that_is_exported() -> None:
-    old, new = Clusterset(), Clusterset(clusters=(*CLUSTERS, "c4"))
+    old, new = SimulatedClusterset(), SimulatedClusterset(clusters=(*CLUSTERS, "c4"))
     old.settle(exports("c1", service()))
     new.settle(exports("c1", service()))
     assert new.ports("c4") == old.ports("c1")
