@@ -1,1 +1,1 @@
-"""What only tests need: virtual time and builders of objects."""
+"""What only tests need: virtual time, builders of objects, and clusters in memory."""
