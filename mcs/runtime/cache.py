@@ -40,13 +40,13 @@ def is_older(version: str, than: str) -> bool:
 class Cache(Generic[T]):
     """Objects by (namespace, name). `is_synced` turns True when the first complete list has arrived.
 
-    `malformed` holds the keys of objects that exist but could not be decoded: for these the cache keeps the last good
-    version, if there was one, and nobody may take them for absent.
+    `malformed` holds the keys of objects that exist but could not be decoded, with the version that could not: for
+    these the cache keeps the last good version, if there was one, and nobody may take them for absent.
     """
 
     def __init__(self, indexes: Mapping[str, Index] | None = None) -> None:
         self.is_synced = False
-        self.malformed: set[ServiceKey] = set()
+        self.malformed: dict[ServiceKey, str] = {}
         self._objects: dict[ServiceKey, T] = {}
         self._index_of = dict(indexes or {})
         self._indexed: dict[str, dict[Hashable, set[ServiceKey]]] = {name: {} for name in self._index_of}
@@ -83,15 +83,17 @@ class Cache(Generic[T]):
         if old is not None:
             known = old.metadata.resource_version
             if version == known or is_older(version, known):
+                # A write of ours may have been answered before the watch told of a malformed version before it.
+                if self._is_well_again(key, version):
+                    self._tell(Delta(key, None, None))
                 return
         elif (deleted := self._deleted.get(key)) is not None:
             if version == deleted or is_older(version, deleted):
                 return
             del self._deleted[key]
-        was_malformed = key in self.malformed
-        self.malformed.discard(key)
+        is_well_again = self._is_well_again(key, version)
         self._set(key, old, obj)
-        if was_malformed:
+        if is_well_again:
             self._tell(Delta(key, None, None))
 
     def discard(self, key: ServiceKey, version: str = "") -> None:
@@ -101,8 +103,7 @@ class Cache(Generic[T]):
         """
         old = self._objects.get(key)
         self._deleted.pop(key, None)
-        was_malformed = key in self.malformed
-        self.malformed.discard(key)
+        was_malformed = self.malformed.pop(key, None) is not None
         if old is not None and not is_older(version, old.metadata.resource_version):
             self._set(key, old, None)
         if was_malformed:
@@ -115,11 +116,11 @@ class Cache(Generic[T]):
             self._set(key, old, None)
             self._deleted[key] = old.metadata.resource_version
 
-    def replace(self, objects: Iterable[T], malformed: Iterable[ServiceKey] = ()) -> None:
+    def replace(self, objects: Iterable[T], malformed: Mapping[ServiceKey, str] | None = None) -> None:
         """Take in a complete list: what it lacks is gone, whatever the versions say; `malformed` is not gone."""
         listed = {obj.key: obj for obj in objects}
         before = self.malformed
-        self.malformed = set(malformed)
+        self.malformed = dict(malformed or {})
         self._deleted.clear()
         for key in [key for key in self._objects if key not in listed and key not in self.malformed]:
             self._set(key, self._objects[key], None)
@@ -128,14 +129,29 @@ class Cache(Generic[T]):
             if old is None or old.metadata.resource_version != obj.metadata.resource_version:
                 self._set(key, old, obj)
         self.is_synced = True
-        for key in sorted(before ^ self.malformed):
+        for key in sorted(before.keys() ^ self.malformed.keys()):
             self._tell(Delta(key, None, None))
 
-    def mark_malformed(self, key: ServiceKey) -> None:
-        """An object arrived that cannot be decoded: its last good version stays, if there was one."""
-        if key not in self.malformed:
-            self.malformed.add(key)
+    def mark_malformed(self, key: ServiceKey, version: str = "") -> None:
+        """An object arrived that cannot be decoded: its last good version stays, if there was one.
+
+        A version older than the one held was overcome since; "" is a version that could not be read either.
+        """
+        held = self._objects.get(key)
+        if held is not None and is_older(version, held.metadata.resource_version):
+            return
+        is_new = key not in self.malformed
+        self.malformed[key] = version
+        if is_new:
             self._tell(Delta(key, None, None))
+
+    def _is_well_again(self, key: ServiceKey, version: str) -> bool:
+        """Strike `key` off the malformed objects if `version`, which is well, is a later one."""
+        malformed = self.malformed.get(key)
+        if malformed is None or version == malformed or is_older(version, malformed):
+            return False
+        del self.malformed[key]
+        return True
 
     def _set(self, key: ServiceKey, old: T | None, new: T | None) -> None:
         for name, values_of in self._index_of.items():

@@ -139,13 +139,13 @@ class Reflector(Generic[T]):
     async def _list(self) -> str:
         self.status.state = WatchState.LISTING
         objects: list[T] = []
-        malformed: list[ServiceKey] = []
+        malformed: dict[ServiceKey, str] = {}
         version = ""
         async with aclosing(self._reader.list_pages(self.resource, label_selector=self._selector)) as pages:
             async for page in pages:
                 self._hear()
                 objects += page.items
-                malformed += [self._refuse(each) for each in page.malformed]
+                malformed |= {self._refuse(each): each.resource_version for each in page.malformed}
                 version = page.resource_version
         self.status.lists += 1
         self.cache.replace(objects, malformed)
@@ -185,7 +185,7 @@ class Reflector(Generic[T]):
             case Bookmark(resource_version=version):
                 return version
             case Malformed(resource_version=version):
-                self.cache.mark_malformed(self._refuse(event))
+                self.cache.mark_malformed(self._refuse(event), version)
         self.status.events += 1
         return version
 

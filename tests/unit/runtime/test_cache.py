@@ -106,7 +106,7 @@ def test_a_cache_is_synced_by_its_first_complete_list_alone(cache: Cache[Kuberne
 def test_a_malformed_object_keeps_its_last_good_version(cache: Cache[KubernetesObject]) -> None:
     cache.put(obj(A, 1))
     cache.mark_malformed(A)
-    cache.replace([], malformed=[A])
+    cache.replace([], malformed={A: "3"})
     assert version(cache, A) == "1"
     assert A in cache.malformed
     cache.put(obj(A, 4))
@@ -119,7 +119,7 @@ def test_listeners_hear_when_an_unknown_object_becomes_malformed_and_ceases_to_b
 ) -> None:
     cache.mark_malformed(A)
     cache.discard(A, "9")
-    cache.replace([], malformed=[B])
+    cache.replace([], malformed={B: "9"})
     cache.replace([])
     assert deltas == [Delta(key, None, None) for key in (A, A, B, B)]
 
@@ -157,3 +157,27 @@ def test_listeners_hear_when_an_object_that_is_held_is_malformed_no_more(
     well_again(cache)
     assert deltas[-1] == Delta(A, None, None)
     assert A not in cache.malformed
+
+
+def test_a_malformed_version_that_a_write_of_ours_has_overcome_is_of_no_account(
+    cache: Cache[KubernetesObject], deltas: list[Delta[KubernetesObject]]
+) -> None:
+    cache.put(obj(A, 10))
+    del deltas[:]
+    cache.mark_malformed(A, "8")
+    assert A not in cache.malformed
+    assert deltas == []
+
+
+def test_a_malformed_version_of_an_old_list_is_overcome_by_the_versions_that_follow(
+    cache: Cache[KubernetesObject], deltas: list[Delta[KubernetesObject]]
+) -> None:
+    cache.put(obj(A, 10))
+    cache.replace([], malformed={A: "8"})
+    del deltas[:]
+    cache.put(obj(A, 8))
+    assert A in cache.malformed
+    cache.put(obj(A, 9))
+    cache.put(obj(A, 10))
+    assert A not in cache.malformed
+    assert deltas == [Delta(A, None, None)]

@@ -203,7 +203,7 @@ def test_a_malformed_object_is_counted_and_spoils_nothing() -> None:
         [page(7, service("a", 1), malformed=(bad,))], [bad, Stored(service("b", 9))]
     )
     assert names(cache) == ["a", "b"]
-    assert cache.malformed == {ServiceKey("demo", "bad")}
+    assert set(cache.malformed) == {ServiceKey("demo", "bad")}
     assert reflector.status.malformed == 2
 
 
