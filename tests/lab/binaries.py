@@ -1,8 +1,8 @@
 """The real Kubernetes programs the tests run against, built once from pinned Go modules into the cache.
 
 A build is keyed by its go.mod, go.sum and flags, so a fresh clone finds what an earlier one built, even on a
-machine without Go. `python -m tests.lab.binaries` builds what is missing. Starting the programs belongs to
-control_planes.
+machine without Go. `python -m tests.lab.binaries` builds what the API servers need and is missing, with the
+argument `nodes` also what whole clusters need. Starting the programs belongs to control_planes and clusters.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,9 +76,31 @@ KUBE = GoModule(
     " ".join(
         ("-s -w", *(f"-X {_VERSION_PACKAGE}.{name}={value}" for name, value in _KUBERNETES_VERSION.items()))
     ),
-    {name: f"k8s.io/kubernetes/cmd/{name}" for name in ("kube-apiserver", "kubectl")},
+    {
+        name: f"k8s.io/kubernetes/cmd/{name}"
+        for name in (
+            "kube-apiserver",
+            "kubectl",
+            "kube-controller-manager",
+            "kube-scheduler",
+            "kubelet",
+            "kube-proxy",
+        )
+    },
 )
-MODULES = (ETCD, KUBE)
+COREDNS = GoModule(_MODULES / "coredns", "-s -w", {"coredns": "github.com/coredns/coredns"})
+MODULES = (ETCD, KUBE, COREDNS)
+
+# The first tier must not wait for the minutes that the programs of the second take to build.
+API_TIER = ("etcd", "kube-apiserver", "kubectl")
+NODE_TIER = (
+    *API_TIER,
+    "kube-controller-manager",
+    "kube-scheduler",
+    "kubelet",
+    "kube-proxy",
+    "coredns",
+)
 
 
 def built(name: str) -> Path:
@@ -164,12 +186,11 @@ def _compile(go: str, module: GoModule, name: str, target: Path, report: Callabl
     report(f"built {name} in {time.monotonic() - started:.0f} s: {target}")
 
 
-def main() -> int:
-    """Build every program the lab knows; 1 with one line on standard error where that is impossible."""
+def main(arguments: Sequence[str]) -> int:
+    """Build the programs of a tier; 1 with one line on standard error where that is impossible."""
     try:
-        for module in MODULES:
-            for name in module.programs:
-                print(f"lab: {build(name, lambda line: print('lab:', line, flush=True))}", flush=True)
+        for name in NODE_TIER if "nodes" in arguments else API_TIER:
+            print(f"lab: {build(name, lambda line: print('lab:', line, flush=True))}", flush=True)
     except MissingBinaryError as missing:
         print(f"lab: {missing}", file=sys.stderr)
         return 1
@@ -177,4 +198,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))
