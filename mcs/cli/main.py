@@ -58,7 +58,7 @@ def controller(
     log_level: LogLevel = "info",
     log_json: LogJson = False,
 ) -> None:
-    """Sync the ServiceExports of all members into ServiceImports and EndpointSlices in each of them.
+    """Import the exported Services of all members into each of them.
 
     Runs until SIGINT (Ctrl-C) or SIGTERM. Members need the CRDs of crds/.
     """

@@ -1,7 +1,6 @@
 """`mcs controller` and `mcs dns`: from options to a running process."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 import structlog
@@ -16,27 +15,13 @@ from mcs.cli.options import (
 )
 from mcs.cli.problems import UserMistakeError
 from mcs.cli.running import run
-from mcs.controllers.processes import CannotListenError, ControllerProcess, DnsProcess, Process
-from mcs.kube.client import Client
+from mcs.controllers.processes import CannotListenError, ControllerProcess, DnsProcess, Process, client_opener
 from mcs.kube.config import connect
 from mcs.kube.errors import ConfigError
 from mcs.model.names import ClusterId
 from mcs.web.requests import RequestCounts
 
 log = structlog.get_logger(__name__)
-
-
-def client_opener(
-    cluster: str, files: Sequence[Path] | None, context: str | None, counts: RequestCounts
-) -> Callable[[], AbstractAsyncContextManager[Client]]:
-    """What opens a client of one kubeconfig context, each time anew."""
-
-    @asynccontextmanager
-    async def open_client() -> AsyncIterator[Client]:
-        async with await connect(files, context, name=cluster) as connection:
-            yield Client(connection, counts.hook(cluster))
-
-    return open_client
 
 
 def run_controller(

@@ -6,9 +6,10 @@ sandbox and the tests give different ones.
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import structlog
@@ -21,6 +22,8 @@ from mcs.controllers.clusters import Work
 from mcs.controllers.propagation import Propagation
 from mcs.controllers.services import ServicesController
 from mcs.controllers.zone import ZoneFeed
+from mcs.kube.client import Client as KubernetesClient
+from mcs.kube.config import connect
 from mcs.kube.errors import ResourceMissing
 from mcs.model.meta import KubernetesObject, parse_timestamp
 from mcs.model.names import ClusterId
@@ -70,6 +73,19 @@ class CannotListenError(Exception):
         self.listen = listen
         self.reason = os.strerror(error.errno) if known and error.errno else str(error.strerror or error)
         super().__init__(f"{what}: cannot listen on {listen}: {self.reason}")
+
+
+def client_opener(
+    cluster: str, files: Sequence[Path] | None, context: str | None, counts: RequestCounts
+) -> Callable[[], AbstractAsyncContextManager[KubernetesClient]]:
+    """What opens a client of one kubeconfig context, each time anew."""
+
+    @asynccontextmanager
+    async def open_client() -> AsyncIterator[KubernetesClient]:
+        async with await connect(files, context, name=cluster) as connection:
+            yield KubernetesClient(connection, counts.hook(cluster))
+
+    return open_client
 
 
 class Process:

@@ -7,8 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
-from mcs.cli.processes import client_opener
-from mcs.controllers.processes import ControllerProcess, DnsOptions, DnsProcess, Process
+from mcs.controllers.processes import ControllerProcess, DnsOptions, DnsProcess, Process, client_opener
 from mcs.model.names import ClusterId
 from mcs.sandbox.http.server import ApiServer
 from mcs.testing.virtual_time import run_virtual

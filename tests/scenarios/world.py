@@ -20,8 +20,14 @@ import dns.rcode
 import dns.rdatatype
 import yaml
 
-from mcs.cli.processes import client_opener
-from mcs.controllers.processes import ControllerProcess, DnsOptions, DnsProcess, Listen, Process
+from mcs.controllers.processes import (
+    ControllerProcess,
+    DnsOptions,
+    DnsProcess,
+    Listen,
+    Process,
+    client_opener,
+)
 from mcs.model.meta import KubernetesObject
 from mcs.model.names import ClusterId
 from mcs.model.resources import Resource

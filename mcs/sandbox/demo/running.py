@@ -14,8 +14,14 @@ from typing import TypeVar
 from dns.exception import DNSException
 from rich.console import Console
 
-from mcs.cli.processes import client_opener
-from mcs.controllers.processes import ControllerProcess, DnsOptions, DnsProcess, Listen, Process
+from mcs.controllers.processes import (
+    ControllerProcess,
+    DnsOptions,
+    DnsProcess,
+    Listen,
+    Process,
+    client_opener,
+)
 from mcs.kube.client import Client
 from mcs.kube.errors import KubeError
 from mcs.model.meta import KubernetesObject
