@@ -7,8 +7,9 @@ TLS by kubeconfig; only the clock and the process boundary are not those of a us
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+import signal
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_network
 from pathlib import Path
@@ -47,6 +48,7 @@ CUSTOM_RESOURCE_DEFINITIONS = Resource(
 )
 CRDS = Path(__file__).parents[2] / "crds"
 BIRTH = datetime(2026, 1, 1, tzinfo=UTC)
+REAL_SECONDS = 120
 LOOPBACK = Listen("127.0.0.1", 0)
 
 
@@ -156,6 +158,20 @@ async def _stopped(task: asyncio.Task[None]) -> None:
         await task
 
 
+@contextmanager
+def _real_time_limit() -> Iterator[None]:
+    """Cancel what runs here after `REAL_SECONDS`: while writes follow each other, virtual time does not pass."""
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task is not None
+    loop.add_signal_handler(signal.SIGALRM, task.cancel, f"no rest within {REAL_SECONDS} s of real time")
+    signal.alarm(REAL_SECONDS)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        loop.remove_signal_handler(signal.SIGALRM)
+
+
 @asynccontextmanager
 async def running_world(
     clusters: Sequence[str], folder: Path, *, undefined: Sequence[str] = ()
@@ -165,6 +181,7 @@ async def running_world(
     The controller is started by the scenario.
     """
     async with AsyncExitStack() as stack:
+        stack.enter_context(_real_time_limit())
         servers = {
             name: await stack.enter_async_context(
                 ApiServer(name, now=virtual_now, service_ranges=_service_ranges(number))
