@@ -37,6 +37,11 @@ _KUBERNETES_VERSION = {
 }
 
 
+def cache_root() -> Path:
+    """The folder of everything that is built once for all checkouts of a user; it need not exist."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mcs-lab"
+
+
 class MissingBinaryError(Exception):
     """A program is not in the cache, or cannot be built; the message is one line that says what to do."""
 
@@ -59,8 +64,7 @@ class GoModule:
 
     def cache(self) -> Path:
         """The folder of this build; it need not exist."""
-        root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-        return root / "mcs-lab" / self.digest()
+        return cache_root() / self.digest()
 
     def program(self, name: str) -> Path:
         """Where the program is, once it is built."""

@@ -150,7 +150,7 @@ class ControlPlanes:
 
     async def __aenter__(self) -> Self:
         self.folder = self._kept_folder or Path(tempfile.mkdtemp(prefix="mcs-lab-"))
-        (self.folder / "service-account.key").write_bytes(_private_key())
+        (self.folder / "service-account.key").write_bytes(private_key())
         etcd_port, peer_port, *ports = free_ports(2 + len(self._names))
         etcd_url = f"http://127.0.0.1:{etcd_port}"
         self.etcd = LabProcess("etcd", self._etcd_command(etcd_url, peer_port), self.folder / "etcd.log")
@@ -248,7 +248,8 @@ def free_ports(count: int) -> list[int]:
     raise LabError("no free ports on 127.0.0.1")
 
 
-def _private_key() -> bytes:
+def private_key() -> bytes:
+    """A new key that signs service account tokens, in PEM."""
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     return key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
