@@ -145,6 +145,13 @@ class ServicesController:
             for export in caches.exports.by("namespace", namespace)
         }
 
+    def _malformed_slice_touches(self, cluster: ClusterId, namespace: str) -> Touched:
+        """A slice may belong to any service of its namespace, and be a mirror as well as a source."""
+        for key in sorted(self._exported_or_imported_from(cluster, namespace)):
+            yield from self._everywhere(key)
+        for key in sorted(self._exported_in(namespace) | self._caches[cluster].imported_in(namespace)):
+            yield cluster, Work("import", key)
+
     def _exported_or_imported_from(self, cluster: ClusterId, namespace: str) -> set[ServiceKey]:
         keys = {export.key for export in self._caches[cluster].exports.by("namespace", namespace)}
         for caches in self._caches.values():
@@ -187,8 +194,7 @@ class ServicesController:
             return
         exports = self._caches[cluster].exports
         if _concerns_malformed(delta):
-            for key in sorted(self._exported_or_imported_from(cluster, delta.key.namespace)):
-                yield from self._everywhere(key)
+            yield from self._malformed_slice_touches(cluster, delta.key.namespace)
             return
         if old is not None and not old.is_ours and (new is None or new.is_ours):
             # Somebody else gave up a name; a mirror may have waited for it.

@@ -185,3 +185,13 @@ def test_lists_of_a_cluster_that_is_not_seen_yet_make_no_work_one_by_one() -> No
         return before, {(member.cluster, str(await member.queue.get())) for member in members}
 
     assert run_virtual(run()) == (0, {(EAST, "import shop/web"), (WEST, "import shop/web")})
+
+
+def test_a_target_that_was_left_alone_for_a_malformed_slice_is_worked_on_when_it_is_well() -> None:
+    def change(here: Here) -> None:
+        here.cache(WEST, "serviceimports").discard(WEB, "3")
+        here.cache(WEST, "endpointslices").mark_malformed(SLICE, "4")
+        here.done()
+        here.cache(WEST, "endpointslices").discard(SLICE, "5")
+
+    assert touched(change) == {(WEST, "import shop/web")}
