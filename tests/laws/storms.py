@@ -242,8 +242,9 @@ class Storm:
         if how == "delete":
             self._delete(cluster, kind, namespace, name)
         elif kind == "EndpointSlice":
-            resource = resource_of(self._api(cluster), kind)
-            self._api(cluster).patch(resource, namespace, name, lambda found: {**found, "endpoints": []})
+            api = self._api(cluster)
+            resource = resource_of(api, kind)
+            self._try(lambda: api.patch(resource, namespace, name, lambda found: {**found, "endpoints": []}))
 
     async def _spoil(self, cluster: str, key: tuple[str, str], kind: str) -> None:
         """An object becomes one that cannot be decoded: a label that is no text."""
