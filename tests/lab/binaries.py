@@ -93,10 +93,17 @@ KUBE = GoModule(
     },
 )
 COREDNS = GoModule(_MODULES / "coredns", "-s -w", {"coredns": "github.com/coredns/coredns"})
-MODULES = (ETCD, KUBE, COREDNS)
+# A build outside Helm's release scripts renders charts for Kubernetes 1.20 where no cluster is asked.
+_HELM_CAPABILITIES = "helm.sh/helm/v3/pkg/chartutil.k8sVersion"
+HELM = GoModule(
+    _MODULES / "helm",
+    f"-s -w -X {_HELM_CAPABILITIES}Major=1 -X {_HELM_CAPABILITIES}Minor={KUBERNETES_MINOR}",
+    {"helm": "helm.sh/helm/v3/cmd/helm"},
+)
+MODULES = (ETCD, KUBE, COREDNS, HELM)
 
 # The first tier must not wait for the minutes that the programs of the second take to build.
-API_TIER = ("etcd", "kube-apiserver", "kubectl")
+API_TIER = ("etcd", "kube-apiserver", "kubectl", "helm")
 NODE_TIER = (
     *API_TIER,
     "kube-controller-manager",
