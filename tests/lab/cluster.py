@@ -23,7 +23,8 @@ from tests.lab import binaries, node
 from tests.lab.addresses import BRIDGE, ETCD_PORT, HOST, ClusterAddresses
 from tests.lab.control_planes import ADMIN
 from tests.lab.kubectl import Kubectl, KubectlError
-from tests.lab.namespace import Namespace, wait_for_own_network
+from tests.lab.mcs import eventually
+from tests.lab.namespace import CommandError, Namespace, wait_for_own_network
 from tests.lab.node_files import NodeSetup
 from tests.lab.processes import LabProcess
 
@@ -45,7 +46,6 @@ class Cluster:
         namespace: Namespace,
         folder: Path,
         forwarded_port: int,
-        dns: DnsMode,
     ) -> None:
         self.name = name
         self.addresses = addresses
@@ -67,7 +67,6 @@ class Cluster:
             "reader": ("reader", ()),
         }
         self.tokens = {user: secrets.token_hex(16) for user in self.users}
-        self._dns = dns
         self._node_log = folder / "node.log"
 
     def prepare(self, ca_file: Path, setup: NodeSetup) -> None:
@@ -79,7 +78,6 @@ class Cluster:
             for user, (name, groups) in self.users.items()
         )
         (self.folder / "tokens.csv").write_text("".join(tokens))
-        (self.folder / "Corefile").write_text(self._corefile())
         self.apiserver = self._process("kube-apiserver", *self._apiserver_arguments())
         self.controller_manager = self._process(
             "kube-controller-manager",
@@ -90,6 +88,8 @@ class Cluster:
             "--use-service-account-credentials",
             f"--service-account-private-key-file={self.folder.parent / 'service-account.key'}",
             f"--root-ca-file={ca_file}",
+            # It makes this folder, and would make it in /usr.
+            f"--flex-volume-plugin-dir={self.folder / 'volume-plugins'}",
         )
         self.scheduler = self._process(
             "kube-scheduler",
@@ -129,7 +129,13 @@ class Cluster:
         manifest = _MANIFESTS.read_text().replace("CLUSTER_DNS", self.addresses.cluster_dns)
         manifest = manifest.replace("HOST", HOST).replace("COREDNS_PORT", str(self.addresses.coredns_port))
         await self.kubectl("apply", "--server-side", "-f", "-", "-f", str(_CRDS), stdin=manifest)
+
+    async def answer_clusterset_with(self, dns: DnsMode) -> None:
+        """Start CoreDNS, or start it again, so that clusterset.local is answered as DnsMode says."""
+        await self.coredns.kill()
+        (self.folder / "Corefile").write_text(self._corefile(dns))
         await self.coredns.start()
+        await eventually(f"CoreDNS of {self.name} answers", self._coredns_answers)
 
     async def start_apiserver(self) -> None:
         """Start the API server and return when it is ready. Raises LabError when it is not in time."""
@@ -246,8 +252,19 @@ class Cluster:
             "--kubelet-preferred-address-types=InternalIP",
         )
 
-    def _corefile(self) -> str:
-        match self._dns:
+    async def _coredns_answers(self) -> bool:
+        self.coredns.check_running()
+        server = (f"@{HOST}", "-p", str(self.addresses.coredns_port))
+        try:
+            said = await self.namespace.run(
+                "dig", *server, "+short", "+tries=1", "+time=1", "kubernetes.default.svc.cluster.local"
+            )
+        except CommandError:
+            return False
+        return said.split() == [self.addresses.first_services[0]]
+
+    def _corefile(self, dns: DnsMode) -> str:
+        match dns:
             case "forward":
                 zones, multicluster = "cluster.local in-addr.arpa ip6.arpa", ""
                 forward = f"forward clusterset.local {HOST}:{self.addresses.clusterset_dns_port}"

@@ -131,7 +131,6 @@ class Clusters:
                 namespace=self.namespace,
                 folder=folder,
                 forwarded_port=port,
-                dns=self._dns,
             )
             setup = NodeSetup(
                 folder=folder / "node",
@@ -154,8 +153,9 @@ class Clusters:
         names = ("kubernetes", "kubernetes.default", "kubernetes.default.svc", "localhost", "127.0.0.1", HOST)
         services = (ip for own in addresses for ip in own.first_services)
         server = authority.issue_cert(*names, *services, common_name="kube-apiserver")
+        # Without any identity the certificate would have an empty, critical extension that Go refuses.
         client = authority.issue_cert(
-            common_name="apiserver-kubelet-client", organization_name="system:masters"
+            "localhost", common_name="apiserver-kubelet-client", organization_name="system:masters"
         )
         for name, certificate in (("apiserver", server), ("kubelet-client", client)):
             certificate.private_key_pem.write_to_path(self.folder / f"{name}.key")
@@ -169,13 +169,19 @@ class Clusters:
         await eventually("etcd is healthy", self._etcd_is_healthy)
         async with asyncio.TaskGroup() as starts:
             for cluster in self:
-                starts.create_task(cluster.start_control_plane(), name=f"control plane of {cluster.name}")
+                starts.create_task(
+                    self._start_control_plane(cluster), name=f"control plane of {cluster.name}"
+                )
                 starts.create_task(cluster.start_node(), name=f"node of {cluster.name}")
         async with asyncio.TaskGroup() as waits:
             for cluster in self:
                 waits.create_task(cluster.wait_until_ready(), name=f"wait for {cluster.name}")
         for process in self.processes:
             process.check_running()
+
+    async def _start_control_plane(self, cluster: Cluster) -> None:
+        await cluster.start_control_plane()
+        await cluster.answer_clusterset_with(self._dns)
 
     async def _make_bridge(self) -> None:
         await self.namespace.run(

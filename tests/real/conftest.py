@@ -6,17 +6,22 @@ The clusters live as long as the test run; tests keep apart by namespaces of the
 from __future__ import annotations
 
 import asyncio
+import functools
 import os
 import secrets
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
-from tests.lab.binaries import MissingBinaryError, built
+from tests.lab.binaries import API_TIER, NODE_TIER, MissingBinaryError, built
+from tests.lab.clusters import Clusters, unmet
+from tests.lab.clusterset import Clusterset
 from tests.lab.control_planes import ControlPlanes
 from tests.lab.kubectl import Kubectl, kubectl_binary
+from tests.lab.node_files import ProxyMode
 
 _HERE = Path(__file__).parent
 CRDS = _HERE.parents[1] / "crds"
@@ -55,16 +60,35 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     )
 
 
-def pytest_runtest_setup() -> None:
+def pytest_runtest_setup(item: pytest.Item) -> None:
     # Skipped here and not in a fixture, so that the report folds all of them into one line.
+    missing = _missing_for_nodes() if item.get_closest_marker("nodes") else _missing_for_api_servers()
+    if missing and os.environ.get("MCS_REQUIRE_REAL") == "1":
+        pytest.exit(f"MCS_REQUIRE_REAL=1, but {missing}", returncode=1)
+    if missing:
+        pytest.skip(f"no real Kubernetes: {missing}")
+
+
+@functools.cache
+def _missing_for_api_servers() -> str:
     try:
-        for program in ("etcd", "kube-apiserver"):
-            built(program)
+        for program in API_TIER:
+            if program != "kubectl":
+                built(program)
         kubectl_binary()
     except MissingBinaryError as missing:
-        if os.environ.get("MCS_REQUIRE_REAL") == "1":
-            pytest.exit(f"MCS_REQUIRE_REAL=1, but {missing}", returncode=1)
-        pytest.skip(f"no real Kubernetes programs: {missing}")
+        return str(missing)
+    return ""
+
+
+@functools.cache
+def _missing_for_nodes() -> str:
+    try:
+        for program in NODE_TIER:
+            built(program)
+    except MissingBinaryError as missing:
+        return str(missing)
+    return unmet()
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
@@ -89,6 +113,30 @@ async def installed_crds(planes: ControlPlanes, kubectl_for: Callable[[str], Kub
     await _in_each_cluster(
         kubectl_for, "wait", "--for=condition=Established", "-f", str(CRDS), "--timeout=30s"
     )
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def clusterset_with(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> AsyncIterator[Callable[[ProxyMode], Awaitable[Clusterset]]]:
+    """Two whole clusters with our programs, by mode of kube-proxy; started when first asked for."""
+    async with AsyncExitStack() as stack:
+        started: dict[ProxyMode, Clusterset] = {}
+
+        async def start(mode: ProxyMode) -> Clusterset:
+            if mode not in started:
+                folder = tmp_path_factory.mktemp(f"clusters-{mode}")
+                clusters = await stack.enter_async_context(Clusters(proxy_mode=mode, folder=folder))
+                started[mode] = await stack.enter_async_context(Clusterset(clusters))
+            return started[mode]
+
+        yield start
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def clusters(clusterset_with: Callable[[ProxyMode], Awaitable[Clusterset]]) -> Clusters:
+    """Whole clusters `cluster1` and `cluster2`, with our controller and DNS behind CoreDNS."""
+    return (await clusterset_with("iptables")).clusters
 
 
 @pytest_asyncio.fixture(loop_scope="session")

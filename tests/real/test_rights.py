@@ -12,9 +12,8 @@ import yaml
 from tests.lab.control_planes import ControlPlanes, free_ports
 from tests.lab.kubectl import Kubectl
 from tests.lab.mcs import dig, eventually, rcode, running
+from tests.lab.rights import USERS, roles_of_the_readme
 
-README = Path(__file__).parents[2] / "README.md"
-USERS = {"mcs-controller": "controller", "mcs-dns": "dns"}
 EXPORTED = """
 apiVersion: v1
 kind: Service
@@ -38,16 +37,6 @@ apiVersion: multicluster.x-k8s.io/v1beta1
 kind: ServiceExport
 metadata: {name: web}
 """
-
-
-def roles_of_the_readme() -> str:
-    """The manifest of the README that says which rights are needed."""
-    (manifest,) = (
-        block
-        for block in re.findall(r"```yaml\n(.*?)```", README.read_text(), re.DOTALL)
-        if "ClusterRole" in block
-    )
-    return str(manifest)
 
 
 @asynccontextmanager

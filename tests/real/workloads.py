@@ -1,0 +1,101 @@
+"""Pods of the whole clusters' tests: servers that answer with their own name over TCP and UDP, and a client."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from tests.lab.cluster import Cluster
+from tests.lab.images import NETSHOOT, SOCAT
+from tests.lab.kubectl import KubectlError
+
+Protocol = Literal["tcp", "udp"]
+Family = Literal["IPv4", "IPv6"]
+
+PORT = 42
+
+# The servers read before they answer: one that closes first makes the client's write fail now and then.
+_CONTAINERS = f"""
+      terminationGracePeriodSeconds: 0
+      containers:
+      - name: tcp
+        image: {SOCAT}
+        args: ["TCP6-LISTEN:{PORT},ipv6only=0,reuseaddr,fork", "SYSTEM:read line; hostname"]
+      - name: udp
+        image: {SOCAT}
+        args: ["UDP6-LISTEN:{PORT},ipv6only=0,reuseaddr,fork", "SYSTEM:read line; hostname"]
+"""
+_PORTS = f"""
+  ports:
+  - {{name: tcp, port: {PORT}, protocol: TCP}}
+  - {{name: udp, port: {PORT}, protocol: UDP}}
+"""
+WEB = f"""
+apiVersion: apps/v1
+kind: Deployment
+metadata: {{name: web}}
+spec:
+  replicas: 2
+  selector: {{matchLabels: {{app: web}}}}
+  template:
+    metadata: {{labels: {{app: web}}}}
+    spec:{_CONTAINERS}
+---
+apiVersion: v1
+kind: Service
+metadata: {{name: web}}
+spec:
+  ipFamilyPolicy: RequireDualStack
+  selector: {{app: web}}{_PORTS}
+"""
+STATEFUL = f"""
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {{name: db}}
+spec:
+  replicas: 2
+  serviceName: db
+  podManagementPolicy: Parallel
+  selector: {{matchLabels: {{app: db}}}}
+  template:
+    metadata: {{labels: {{app: db}}}}
+    spec:{_CONTAINERS}
+---
+apiVersion: v1
+kind: Service
+metadata: {{name: db}}
+spec:
+  clusterIP: None
+  ipFamilyPolicy: RequireDualStack
+  selector: {{app: db}}{_PORTS}
+"""
+CLIENT = f"""
+apiVersion: v1
+kind: Pod
+metadata: {{name: client}}
+spec:
+  terminationGracePeriodSeconds: 0
+  containers:
+  - name: client
+    image: {NETSHOOT}
+    command: ["sleep", "86400"]
+"""
+EXPORT = """
+apiVersion: multicluster.x-k8s.io/v1beta1
+kind: ServiceExport
+metadata: {name: NAME}
+"""
+
+
+async def ask(
+    cluster: Cluster, namespace: str, target: str, protocol: Protocol = "tcp", family: Family = "IPv4"
+) -> str:
+    """Name of the pod that answers the client of this namespace; empty when none does within 2 seconds."""
+    # -N ends the sending side, or a TCP client would wait for the server for ever; -W 1 ends with one datagram.
+    options = ("-4" if family == "IPv4" else "-6") + (" -u -W 1 -w 2" if protocol == "udp" else " -N -w 2")
+    try:
+        said = await cluster.exec(
+            namespace, "client", "sh", "-c", f"echo hello | nc {options} {target} {PORT}"
+        )
+    except KubectlError:
+        return ""
+    return said.strip()
