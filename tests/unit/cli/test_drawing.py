@@ -25,7 +25,8 @@ NONE = Table("Exports", ("SERVICE",), ())
 def _drawn(*tables: Table, width: int, terminal: bool) -> str:
     text = StringIO()
     colours: Literal["truecolor", "auto"] = "truecolor" if terminal else "auto"
-    draw(tables, Console(file=text, width=width, force_terminal=terminal, color_system=colours))
+    console = Console(file=text, width=width, height=25, force_terminal=terminal, color_system=colours)
+    draw(tables, console)
     return text.getvalue()
 
 
