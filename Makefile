@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo test test-real check check-static bench clean
+.PHONY: help install demo test test-real check check-static bench sync-chart clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,6 +43,10 @@ check-static: $(INSTALLED) ## Run the checks that execute nothing of the product
 bench: $(INSTALLED) ## Measure on real API servers; results also go to build/bench/
 	$(BIN)/python -m tests.lab.binaries
 	$(BIN)/python -m tests.bench.run
+
+sync-chart: ## Copy crds/ into the chart, which must hold the same
+	rm -f charts/mcs/crds/*.yaml
+	cp crds/*.yaml charts/mcs/crds/
 
 clean: ## Remove .venv and everything generated here (the cache of built programs stays)
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -37,7 +37,9 @@ _POLL_SECONDS = 0.1
 class ControlPlane:
     """One cluster: a kube-apiserver that keeps its port and its data over restarts."""
 
-    def __init__(self, name: str, index: int, etcd_url: str, port: int, folder: Path) -> None:
+    def __init__(
+        self, name: str, index: int, etcd_url: str, port: int, folder: Path, audit: bool = False
+    ) -> None:
         self.name = name
         self.port = port
         self.url = f"https://127.0.0.1:{port}"
@@ -46,16 +48,20 @@ class ControlPlane:
         self._folder = folder / name
         self._folder.mkdir()
         self._write_tokens()
-        self.process = LabProcess(
-            f"kube-apiserver {name}",
-            self._command(etcd_url, folder / "service-account.key"),
-            folder / f"{name}.log",
-        )
+        command = self._command(etcd_url, folder / "service-account.key")
+        if audit:
+            command += self._audit_flags()
+        self.process = LabProcess(f"kube-apiserver {name}", command, folder / f"{name}.log")
 
     @property
     def ca_file(self) -> Path:
         """The certificate clients verify the server with; it exists once the server has started."""
         return self._folder / "apiserver.crt"
+
+    @property
+    def audit_log(self) -> Path:
+        """One audit event a line (audit.k8s.io/v1), when the clusters were asked to keep it."""
+        return self._folder / "audit.log"
 
     def kubeconfig(self, user: str = ADMIN) -> Path:
         """A kubeconfig whose one context is named after the cluster and carries this user's token."""
@@ -97,6 +103,14 @@ class ControlPlane:
         )
         (self._folder / "tokens.csv").write_text("".join(lines))
 
+    def _audit_flags(self) -> tuple[str, ...]:
+        policy = self._folder / "audit-policy.yaml"
+        # A watch is logged when it opens, so the stage before any answer adds nothing.
+        policy.write_text(
+            "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules: [{level: Metadata}]\n"
+        )
+        return (f"--audit-policy-file={policy}", f"--audit-log-path={self.audit_log}")
+
     def _command(self, etcd_url: str, key: Path) -> tuple[str, ...]:
         return (
             str(binaries.built("kube-apiserver")),
@@ -123,12 +137,15 @@ class ControlPlanes:
     """The clusters of a test, by name: `async with ControlPlanes(names=("east", "west")) as planes:`.
 
     Logs, certificates and data live in `folder`; without one, in a temporary folder that goes with the
-    clusters. Raises binaries.MissingBinaryError when the programs are not built, LabError when one of them
-    does not start.
+    clusters. With `audit` every request is written to each cluster's audit log. Raises
+    binaries.MissingBinaryError when the programs are not built, LabError when one of them does not start.
     """
 
-    def __init__(self, names: Sequence[str] = ("east", "west"), folder: Path | None = None) -> None:
+    def __init__(
+        self, names: Sequence[str] = ("east", "west"), folder: Path | None = None, *, audit: bool = False
+    ) -> None:
         self._kept_folder = folder
+        self._audit = audit
         self._names = tuple(names)
         self._planes: dict[str, ControlPlane] = {}
 
@@ -155,7 +172,7 @@ class ControlPlanes:
         etcd_url = f"http://127.0.0.1:{etcd_port}"
         self.etcd = LabProcess("etcd", self._etcd_command(etcd_url, peer_port), self.folder / "etcd.log")
         self._planes = {
-            name: ControlPlane(name, index, etcd_url, port, self.folder)
+            name: ControlPlane(name, index, etcd_url, port, self.folder, self._audit)
             for index, (name, port) in enumerate(zip(self._names, ports, strict=True))
         }
         try:
