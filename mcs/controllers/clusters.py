@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, NamedTuple
 
+from mcs.model.addresses import families_of
 from mcs.model.meta import KubernetesObject
 from mcs.model.multicluster import ServiceExport, ServiceImport
 from mcs.model.names import SERVICE_NAME_LABEL, ClusterId, ServiceKey, derived_service_name
@@ -11,6 +12,9 @@ from mcs.model.services import Namespace, Service
 from mcs.model.slices import EndpointSlice
 from mcs.runtime.cache import Cache
 from mcs.runtime.fleet import Reflected
+
+API_SERVER = ServiceKey("default", "kubernetes")
+"""The Service that every API server makes for itself, of the first family of its cluster."""
 
 
 class Work(NamedTuple):
@@ -56,13 +60,19 @@ def _namespace_of_mirror(endpoint_slice: EndpointSlice) -> Iterable[str]:
     return (key.namespace for key in mirrored_service_of(endpoint_slice))
 
 
+def _families_of(service: Service) -> Iterable[str]:
+    return families_of(service.spec.cluster_ips)
+
+
 def _place_of_derived(service_export: ServiceExport) -> Iterable[ServiceKey]:
     return (_place(service_export.key),)
 
 
 REFLECTED = (
     Reflected(NAMESPACES),
-    Reflected(SERVICES, {"derived": _derived_for, "derived in": _namespace_of_derived}),
+    Reflected(
+        SERVICES, {"derived": _derived_for, "derived in": _namespace_of_derived, "family": _families_of}
+    ),
     Reflected(
         ENDPOINT_SLICES,
         {
@@ -132,6 +142,12 @@ class ClusterCaches(NamedTuple):
         keys = {each.key for each in self.imports.by("cluster", cluster)}
         keys.update(each.service for each in self.slices.by("source", cluster))
         return keys
+
+    def service_families(self) -> frozenset[str] | None:
+        """The IP families in which Services here have addresses; None while not even the API server's own is known."""
+        if self.services.get(API_SERVER) is None:
+            return None
+        return frozenset(str(family) for family in self.services.values("family"))
 
     def derived(self, key: ServiceKey) -> Service | None:
         """The Service in the place of the derived Service, whoever made it."""

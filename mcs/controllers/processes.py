@@ -25,10 +25,7 @@ from mcs.controllers.zone import ZoneFeed
 from mcs.kube.client import Client as KubernetesClient
 from mcs.kube.config import connect
 from mcs.kube.errors import ResourceMissing
-from mcs.model.meta import KubernetesObject, parse_timestamp
 from mcs.model.names import ClusterId
-from mcs.model.resources import SERVICE_EXPORTS, SERVICE_IMPORTS
-from mcs.model.slices import EndpointSlice
 from mcs.runtime.fleet import Client, Fleet, Member, Reachability
 from mcs.web.metrics import DnsCollector, ExportsCollector, FleetCollector, WorkCollector, new_registry
 from mcs.web.requests import RequestCounts
@@ -166,15 +163,6 @@ class Process:
         except OSError as error:
             raise CannotListenError(what, self._listens[what], error) from error
 
-    def _shared_since(self, cluster: ClusterId, mirror: EndpointSlice) -> datetime | None:
-        """When the service of a mirror was exported, or at least imported, as far as the caches tell."""
-        shared: KubernetesObject | None = None
-        for place, resource in ((mirror.source_cluster, SERVICE_EXPORTS), (cluster, SERVICE_IMPORTS)):
-            member = self.fleet.members.get(ClusterId(place))
-            if shared is None and member is not None and resource.plural in member.caches:
-                shared = member.caches[resource.plural].get(mirror.service)
-        return parse_timestamp(shared.metadata.creation_timestamp) if shared is not None else None
-
 
 def _shown(member: Member[Any]) -> str:
     """One line on a member that has not been seen whole: what it waits for, or why it cannot be reached."""
@@ -195,17 +183,18 @@ def _shown(member: Member[Any]) -> str:
 
 
 class ControllerProcess(Process):
-    """`mcs controller`: every member's exports become imports in every member."""
+    """`mcs controller`: every member's exports become imports in every member, or in those of `targets` only."""
 
     def __init__(
         self,
         clients: Mapping[ClusterId, OpenClient],
         *,
+        targets: frozenset[ClusterId] | None = None,
         clock: Clock = utc_now,
         requests: RequestCounts | None = None,
     ) -> None:
         registry = new_registry()
-        propagation = Propagation(registry, clock, self._shared_since)
+        propagation = Propagation(registry, clock)
         members: list[Member[Work]] = [
             Member(cluster, open_client, clusters.REFLECTED, propagation.applied)
             for cluster, open_client in clients.items()
@@ -213,7 +202,7 @@ class ControllerProcess(Process):
         super().__init__(Fleet(members), registry, propagation, requests or RequestCounts())
         registry.register(WorkCollector(self.fleet))
         registry.register(ExportsCollector(self.fleet))
-        self.services = ServicesController(self.fleet, clock)
+        self.services = ServicesController(self.fleet, clock, targets)
         self._reconcile = self.services.reconcile
 
 
@@ -231,6 +220,6 @@ class DnsProcess(Process):
     ) -> None:
         member: Member[Any] = Member(cluster, open_client, zone.REFLECTED)
         registry = new_registry()
-        propagation = Propagation(registry, clock, self._shared_since)
+        propagation = Propagation(registry, clock)
         super().__init__(Fleet([member]), registry, propagation, requests or RequestCounts())
         self.serve_dns(member, options)

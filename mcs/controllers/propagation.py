@@ -11,23 +11,17 @@ from mcs.model.names import CHANGE_TIME_ANNOTATION, ClusterId
 from mcs.model.slices import EndpointSlice
 from mcs.web.metrics import propagation_histogram
 
-SharedSince = Callable[[ClusterId, EndpointSlice], datetime | None]
-"""Since when the service of a mirror in a cluster is shared; None when that cannot be known."""
-
 
 class Propagation:
     """Observes changes that could have been carried on when they happened.
 
-    A change from before the process started says how long it was away, one from before its service was exported how
-    late that was asked for; neither says how fast changes travel.
+    A change from before the process started says how long it was away, not how fast changes travel. Mirrors tell of
+    none from before their service was exported.
     """
 
-    def __init__(
-        self, registry: CollectorRegistry, clock: Callable[[], datetime], shared_since: SharedSince
-    ) -> None:
+    def __init__(self, registry: CollectorRegistry, clock: Callable[[], datetime]) -> None:
         self._clock = clock
         self._started = clock()
-        self._shared_since = shared_since
         self._seconds = propagation_histogram(registry)
 
     def applied(self, action: Apply, before: KubernetesObject | None, after: KubernetesObject) -> None:
@@ -49,8 +43,5 @@ class Propagation:
         if before is not None and before.metadata.annotations.get(CHANGE_TIME_ANNOTATION) == text:
             return
         changed = parse_timestamp(text)
-        if changed is None or changed < self._started:
-            return
-        shared = self._shared_since(cluster, after)
-        if shared is None or changed >= shared:
+        if changed is not None and changed >= self._started:
             self._seconds.observe(max((self._clock() - changed).total_seconds(), 0.0), stage, cluster)

@@ -10,6 +10,8 @@ from functools import partial
 from typing import Any
 
 from mcs.controllers.clusters import ClusterCaches, Work
+from mcs.kube.errors import Invalid
+from mcs.model.actions import Action
 from mcs.model.meta import timestamp
 from mcs.model.multicluster import ServiceExport, ServiceImport
 from mcs.model.names import SERVICE_NAME_LABEL, ClusterId, ServiceKey
@@ -19,16 +21,30 @@ from mcs.runtime.cache import Delta
 from mcs.runtime.fleet import Fleet
 from mcs.services.observed import Exporter, ObservedExport, ObservedTarget
 from mcs.services.plan import plan_export, plan_target, retry_after
+from mcs.services.selection import named_clusters
+from mcs.services.topology import refused_distributions
 
 Touched = Iterator[tuple[ClusterId, Work]]
 
 
 class ServicesController:
-    """Reconciles the services of a fleet. `clock` tells the time that conditions and mirrors are stamped with."""
+    """Reconciles the services of a fleet. `clock` tells the time that conditions and mirrors are stamped with.
 
-    def __init__(self, fleet: Fleet[Work], clock: Callable[[], datetime]) -> None:
+    `targets` are the members that are written to, None for all: what a plan says of a member depends on what all
+    export, never on who carries it out, so one controller for all and one in each do the same.
+    """
+
+    def __init__(
+        self,
+        fleet: Fleet[Work],
+        clock: Callable[[], datetime],
+        targets: frozenset[ClusterId] | None = None,
+    ) -> None:
         self._fleet = fleet
         self._clock = clock
+        self._targets = frozenset(fleet.members) if targets is None else targets
+        self._families: dict[ClusterId, frozenset[str] | None] = {}
+        self._refused_distributions: dict[ClusterId, frozenset[str]] = {}
         self._caches = {cluster: ClusterCaches.of(member.caches) for cluster, member in fleet.members.items()}
         for cluster, member in fleet.members.items():
             caches = self._caches[cluster]
@@ -45,7 +61,13 @@ class ServicesController:
         if not member.is_seen or member.executor is None:
             return
         if work.about == "import":
-            await member.executor.execute(plan_target(self.observe_target(cluster, work.service)))
+            actions = plan_target(self.observe_target(cluster, work.service))
+            try:
+                await member.executor.execute(actions)
+            except Invalid as error:
+                if not self._learns(cluster, actions, error):
+                    raise
+                member.queue.add(work)
         elif (observed := self.observe_export(cluster, work.service)) is not None:
             await member.executor.execute(plan_export(observed))
             if (delay := retry_after(observed)) is not None:
@@ -67,7 +89,16 @@ class ServicesController:
             service_import=caches.imports.get(key),
             mirrors=tuple(caches.slices.by("mirrored", key)),
             now=timestamp(self._clock()),
+            families=caches.service_families(),
+            refused_distributions=self._refused_distributions.get(target, frozenset()),
         )
+
+    def _learns(self, cluster: ClusterId, actions: Iterable[Action], error: Invalid) -> bool:
+        """True when the refusal tells of a trafficDistribution that this API server, an older one, does not take."""
+        before = self._refused_distributions.get(cluster, frozenset())
+        refused = refused_distributions(actions, str(error))
+        self._refused_distributions[cluster] = before | refused
+        return not refused <= before
 
     def observe_export(self, cluster: ClusterId, key: ServiceKey) -> ObservedExport | None:
         """Everything that decides the conditions of the export in `cluster`; None when nothing may be said now."""
@@ -82,6 +113,7 @@ class ServicesController:
             exporters=self._exporters(key, seen),
             own_import=caches.imports.get(key),
             now=timestamp(self._clock()),
+            members=frozenset(self._fleet.members),
         )
 
     def _seen(self, key: ServiceKey) -> frozenset[ClusterId]:
@@ -113,14 +145,15 @@ class ServicesController:
         # Nothing is decided from a cluster that has not been seen, nor for it; once it is, all of it is worked on.
         if members[cluster].is_seen:
             for target, work in touches(cluster, delta):
-                if members[target].is_seen:
+                if target in self._targets and members[target].is_seen:
                     members[target].queue.add(work)
 
     def _enqueue_all_of(self, cluster: ClusterId) -> None:
         """The first complete picture of a cluster: everything that it exports or holds, everywhere."""
         own = self._caches[cluster]
         exported = {export.key for export in own.exports}
-        for target, caches in self._caches.items():
+        for target in sorted(self._targets):
+            caches = self._caches[target]
             queue = self._fleet.members[target].queue
             if target == cluster:
                 others = (export.key for each in self._caches.values() for export in each.exports)
@@ -167,6 +200,11 @@ class ServicesController:
             yield cluster, Work("import", key)
 
     def _service_touches(self, cluster: ClusterId, delta: Delta[Service]) -> Touched:
+        families = self._caches[cluster].service_families()
+        if self._families.get(cluster) != families:
+            self._families[cluster] = families
+            for key in sorted(self._caches[cluster].imported()):
+                yield cluster, Work("import", key)
         if delta.old is not None and delta.new is not None and _meaning(delta.old) == _meaning(delta.new):
             return
         is_exported = self._caches[cluster].exports.get(delta.key) is not None
@@ -243,4 +281,4 @@ def _slice_meaning(endpoint_slice: EndpointSlice) -> tuple[object, ...]:
 
 
 def _export_meaning(export: ServiceExport) -> tuple[object, ...]:
-    return export.spec, export.is_terminating, export.metadata.uid
+    return export.spec, export.is_terminating, export.metadata.uid, named_clusters(export)

@@ -14,6 +14,8 @@ import msgspec
 CAUSE_TOO_LARGE = "ResourceVersionTooLarge"
 CAUSE_NAMESPACE_TERMINATING = "NamespaceTerminating"
 
+_NOT_IN_SCHEMA = "field not declared in schema"
+
 LONGEST_RETRY_AFTER = 300.0
 """Seconds. API servers ask for one or so; a proxy in front of them that asks for a day is not waited for."""
 
@@ -102,7 +104,7 @@ class NamespaceTerminating(Forbidden):
 
 
 class Invalid(ApiError):
-    """The object or the request is not valid (422, 400)."""
+    """The object or the request is not valid (422, 400; 500 for an apply of a field that the server does not know)."""
 
 
 class TooManyRequests(ApiError):
@@ -153,13 +155,13 @@ def error_of(status: int, headers: Mapping[str, str], body: bytes | memoryview |
     details = parsed.details or _Details()
     causes = tuple((cause.reason, cause.field, cause.message) for cause in details.causes or ())
     code = parsed.code or status
-    error = _type_of(code, parsed.reason, {cause[0] for cause in causes}, is_status)
+    error = _type_of(code, parsed.reason, parsed.message, {cause[0] for cause in causes}, is_status)
     asked = _seconds(headers.get("Retry-After", "")) or details.retry_after_seconds
     retry_after = min(asked, LONGEST_RETRY_AFTER) if asked > 0 else None
     return error(code, parsed.reason, parsed.message, retry_after, causes)
 
 
-def _type_of(code: int, reason: str, causes: set[str], is_status: bool) -> type[ApiError]:
+def _type_of(code: int, reason: str, message: str, causes: set[str], is_status: bool) -> type[ApiError]:
     match code:
         case 404:
             return NotFound if is_status else ResourceMissing
@@ -169,6 +171,8 @@ def _type_of(code: int, reason: str, causes: set[str], is_status: bool) -> type[
             return NamespaceTerminating if CAUSE_NAMESPACE_TERMINATING in causes else Forbidden
         case 504 if CAUSE_TOO_LARGE in causes:
             return ResourceVersionTooLarge
+        case 500 if _NOT_IN_SCHEMA in message:
+            return Invalid
         case _ if code >= 500:
             return ServerError
         case _:

@@ -4,9 +4,10 @@ from typing import Any
 
 from msgspec import Struct
 
+from mcs.model.events import Event
 from mcs.model.meta import KubernetesObject
 from mcs.model.names import ClusterId
-from mcs.model.resources import Resource
+from mcs.model.resources import EVENTS, Resource
 
 
 class Apply(Struct, frozen=True, kw_only=True):
@@ -33,4 +34,21 @@ class Delete(Struct, frozen=True, kw_only=True):
     resource_version: str
 
 
-Action = Apply | Delete
+class RecordEvent(Struct, frozen=True, kw_only=True):
+    """Create `object`, which tells of an object of kind `about`, best effort: it neither delays nor fails the plan.
+
+    Its name is a hash of what it says, so that the same change is told once. The uid of the object that it is about
+    is looked up when it is not told here: the plan may be what creates that object.
+    """
+
+    cluster: ClusterId
+    about: Resource[Any]
+    object: Event
+
+    @property
+    def resource(self) -> Resource[Event]:
+        """Events."""
+        return EVENTS
+
+
+Action = Apply | Delete | RecordEvent

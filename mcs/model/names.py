@@ -37,8 +37,12 @@ SLICE_SERVICE_LABEL = "kubernetes.io/service-name"
 SLICE_MANAGED_BY_LABEL = "endpointslice.kubernetes.io/managed-by"
 CHANGE_TIME_ANNOTATION = "endpoints.kubernetes.io/last-change-trigger-time"
 """When the change that a slice reflects happened, RFC 3339; Kubernetes writes it, mirrors carry it on."""
-EXPORTED_KEYS_ANNOTATION = "mcs-controller/exported-keys"
+ANNOTATION_PREFIX = "mcs-controller"
+"""Prefix of the annotations and labels that are this controller's own, and no part of any API."""
+EXPORTED_KEYS_ANNOTATION = f"{ANNOTATION_PREFIX}/exported-keys"
 """Which labels and annotations of a ServiceImport come from its exports: "label,label;annotation,annotation"."""
+EXPORT_TO_ANNOTATION = f"{ANNOTATION_PREFIX}/export-to"
+"""On a ServiceExport: the ids of the clusters that it exports to besides its own, separated by commas."""
 
 SYSTEM_NAMESPACES = frozenset({"kube-system", "kube-public", "kube-node-lease"})
 """Neither exported nor imported: they belong to each cluster alone."""

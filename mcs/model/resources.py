@@ -4,6 +4,7 @@ from typing import Generic, TypeVar
 
 from msgspec import Struct
 
+from mcs.model.events import Event
 from mcs.model.meta import KubernetesObject
 from mcs.model.multicluster import ServiceExport, ServiceImport
 from mcs.model.services import Namespace, Service
@@ -41,6 +42,7 @@ NAMESPACES = Resource(
     group="", version="v1", plural="namespaces", kind="Namespace", type=Namespace, namespaced=False
 )
 SERVICES = Resource(group="", version="v1", plural="services", kind="Service", type=Service)
+EVENTS = Resource(group="", version="v1", plural="events", kind="Event", type=Event)
 ENDPOINT_SLICES = Resource(
     group="discovery.k8s.io", version="v1", plural="endpointslices", kind="EndpointSlice", type=EndpointSlice
 )

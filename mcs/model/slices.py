@@ -24,10 +24,17 @@ class ForZone(Wire, frozen=True):
     name: str
 
 
+class ForNode(Wire, frozen=True):
+    """A node whose consumers should use the endpoint."""
+
+    name: str
+
+
 class EndpointHints(Wire, frozen=True):
-    """Topology hints."""
+    """Topology hints: where consumers should prefer the endpoint."""
 
     for_zones: tuple[ForZone, ...] | None = None
+    for_nodes: tuple[ForNode, ...] | None = None
 
 
 class Endpoint(Wire, frozen=True):

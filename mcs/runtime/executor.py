@@ -13,9 +13,11 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 import structlog
+from msgspec.structs import replace
 
 from mcs.kube.errors import Invalid, NamespaceTerminating, NotFound
-from mcs.model.actions import Action, Apply, Delete
+from mcs.model.actions import Action, Apply, Delete, RecordEvent
+from mcs.model.events import Event
 from mcs.model.meta import KubernetesObject
 from mcs.model.names import ClusterId, ServiceKey
 from mcs.model.resources import Resource
@@ -23,6 +25,7 @@ from mcs.runtime.cache import Cache
 
 log = structlog.get_logger(__name__)
 T = TypeVar("T", bound=KubernetesObject)
+Write = Apply | Delete
 
 FEW = 1024
 """So many things that were applied are remembered without asking whether they still exist."""
@@ -60,11 +63,13 @@ class Executor:
         writer: Writer,
         caches: Mapping[str, Cache[Any]],
         on_applied: Applied | None = None,
+        record: Callable[[Event], None] | None = None,
     ) -> None:
         self.cluster = cluster
         self._writer = writer
         self._caches = caches
         self._on_applied = on_applied
+        self._record = record
         self._settled: dict[tuple[str, ServiceKey, str], tuple[int, str]] = {}
         self._settled_at_most = 0
 
@@ -77,16 +82,30 @@ class Executor:
         """Carry out `actions`: neighbours of the same resource side by side, the others one after the other.
 
         An object that the server finds invalid, or that is somebody else's, does not stop the others; what stopped
-        it is raised at the end. Any other error ends the execution where it is.
+        it is raised at the end. Any other error ends the execution where it is. Events are recorded when all else
+        went well: what was refused did not happen.
         """
         await self._look_up_unknown(actions)
         refused: list[Exception] = []
+        writes = [action for action in actions if not isinstance(action, RecordEvent)]
         for _, group in groupby(
-            actions, key=lambda action: (type(action), action.resource.plural, _part(action))
+            writes, key=lambda action: (type(action), action.resource.plural, _part(action))
         ):
             refused += await self._execute_together(list(group))
         if refused:
             raise refused[0]
+        if self._record is not None:
+            for action in actions:
+                if isinstance(action, RecordEvent):
+                    self._record(self._with_uid(action))
+
+    def _with_uid(self, action: RecordEvent) -> Event:
+        """The Event with the uid of its object as the cache has it: only by that do users find the Event."""
+        event, about = action.object, action.object.involved_object
+        held = self._caches[action.about.plural].get(ServiceKey(about.namespace, about.name))
+        if about.uid or held is None:
+            return event
+        return replace(event, involved_object=replace(about, uid=held.metadata.uid))
 
     async def _look_up_unknown(self, actions: Iterable[Action]) -> None:
         """Ask the server for every name that is to be written for the first time, all at once.
@@ -111,7 +130,7 @@ class Executor:
             for error in filter(None, found):
                 raise error
 
-    async def _execute_together(self, actions: Sequence[Action]) -> list[Exception]:
+    async def _execute_together(self, actions: Sequence[Write]) -> list[Exception]:
         results: Sequence[BaseException | None]
         if len(actions) == 1:
             # The commonest plan by far, one mirror to write, goes without a task of its own.
@@ -128,7 +147,7 @@ class Executor:
                 raise result
         return refused
 
-    async def _refusal(self, action: Action) -> Exception | None:
+    async def _refusal(self, action: Write) -> Exception | None:
         """Carry out one action; why it was refused for good is returned, other errors are raised."""
         try:
             match action:
@@ -199,7 +218,7 @@ class Executor:
             self._settled.pop((action.resource.plural, key, subresource), None)
 
 
-def _part(action: Action) -> str:
+def _part(action: Write) -> str:
     return action.subresource if isinstance(action, Apply) else ""
 
 

@@ -19,6 +19,7 @@ from mcs.model.names import ClusterId
 from mcs.model.resources import Resource
 from mcs.runtime.cache import Cache, Index
 from mcs.runtime.cancellation import raise_if_cancelled
+from mcs.runtime.events import Creator, EventRecorder
 from mcs.runtime.executor import Applied, Executor, Writer
 from mcs.runtime.queue import WorkQueue
 from mcs.runtime.reflector import AnyReflector, Reader, Reflector
@@ -35,7 +36,7 @@ FIRST_PAUSE = 1.0
 """Bounds of the pause before a cluster is engaged again, in seconds."""
 
 
-class Client(Reader, Writer, Protocol):
+class Client(Reader, Writer, Creator, Protocol):
     """A connection to one cluster's API server."""
 
 
@@ -126,7 +127,8 @@ class Member(Generic[K]):
     async def _engage(self, reconcile: Callable[[K], Awaitable[None]] | None) -> None:
         async with self._open_client() as client:
             self.error = ""
-            self.executor = Executor(self.cluster, client, self.caches, self._on_applied)
+            events = EventRecorder(client, cluster=self.cluster)
+            self.executor = Executor(self.cluster, client, self.caches, self._on_applied, events.record)
             self.reflectors = [
                 Reflector(
                     client,
@@ -142,6 +144,7 @@ class Member(Generic[K]):
                 for reflector in self.reflectors:
                     tasks.create_task(reflector.run(), name=f"{self.cluster}/reflect/{reflector.resource}")
                 if reconcile is not None:
+                    tasks.create_task(events.run(), name=f"{self.cluster}/events")
                     for number in range(WORKERS):
                         tasks.create_task(
                             work(self.queue, reconcile, self.counts, cluster=self.cluster),

@@ -10,8 +10,11 @@ from mcs.model.addresses import families_of
 from mcs.model.meta import ObjectMeta
 from mcs.model.names import MANAGED_BY, MANAGED_BY_LABEL, SERVICE_NAME_LABEL, ServiceKey, derived_service_name
 from mcs.model.services import Service, ServicePort, ServiceSpec
+from mcs.model.slices import IPV4, IPV6
 from mcs.services.merge import Properties
 from mcs.services.ports import routing_names
+
+BOTH_FAMILIES = (str(IPV4), str(IPV6))
 
 
 def has_addresses(derived: Service) -> bool:
@@ -19,9 +22,24 @@ def has_addresses(derived: Service) -> bool:
     return bool(derived.spec.cluster_ips) and not derived.is_headless
 
 
-def usable_families(merged: Properties, supported: frozenset[str] | None) -> tuple[str, ...]:
-    """The families of the import in which the target has Service addresses; all of them when that is unknown."""
-    return tuple(family for family in merged.ip_families if supported is None or family in supported)
+def supports(merged: Properties, known: frozenset[str] | None, present: Service | None) -> bool | None:
+    """Whether the target gives Services addresses of the import's families; None when only a try can tell.
+
+    `known` are the families that Services there have (None: nothing is known), which need not be all: a Service has a
+    second family only when it asks for one. A try is a derived Service that prefers two and shows what it was given.
+    """
+    if known is None or len(merged.ip_families) > 1:
+        return True
+    given = frozenset(families(present)) if present is not None and present.is_ours else frozenset()
+    if set(merged.ip_families) & (known | given):
+        return True
+    if merged.type == "Headless" or (given and present is not None and _asked_for_two(present)):
+        return False
+    return None
+
+
+def _asked_for_two(present: Service) -> bool:
+    return present.spec.ip_family_policy == "PreferDualStack"
 
 
 def must_be_replaced(present: Service, families: tuple[str, ...]) -> bool:
@@ -30,8 +48,10 @@ def must_be_replaced(present: Service, families: tuple[str, ...]) -> bool:
     return present.is_headless or bool(given and given[0] not in families)
 
 
-def desired_derived(key: ServiceKey, merged: Properties, families: tuple[str, ...]) -> Service:
-    """The derived Service of a ClusterSetIP import whose usable families are `families`.
+def desired_derived(
+    key: ServiceKey, merged: Properties, families: tuple[str, ...], distribution: str | None
+) -> Service:
+    """The derived Service of a ClusterSetIP import that may have addresses of `families`.
 
     Two families are preferred, never named: the API server refuses a family that its cluster lacks.
     """
@@ -59,7 +79,7 @@ def desired_derived(key: ServiceKey, merged: Properties, families: tuple[str, ..
             session_affinity=merged.session_affinity,
             session_affinity_config=merged.session_affinity_config,
             internal_traffic_policy=merged.internal_traffic_policy,
-            traffic_distribution=merged.traffic_distribution,
+            traffic_distribution=distribution,
         ),
     )
 

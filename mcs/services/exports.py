@@ -13,6 +13,7 @@ from mcs.services.conflicts import Conflict, conflicts
 from mcs.services.exported_metadata import exported_metadata
 from mcs.services.merge import offers
 from mcs.services.observed import Exporter, ObservedExport
+from mcs.services.selection import meetings, selection_message
 from mcs.services.validity import valid_exporters, validity, validity_message
 
 OURS = (VALID, READY, CONFLICT)
@@ -50,10 +51,11 @@ def desired_conditions(observed: ObservedExport, own: Exporter) -> tuple[Conditi
         )
     if refused := exported_metadata(own.export).refused:
         message += f" Left out of the import: {'; '.join(refused)}."
+    message += selection_message(own, observed.members)
     return (
         condition(present, VALID, "True", "Valid", message, observed.now, generation),
         _ready(observed, present, generation),
-        _conflict(observed, present, generation),
+        _conflict(observed, own, present, generation),
     )
 
 
@@ -72,9 +74,11 @@ def _ready(observed: ObservedExport, present: Sequence[Condition], generation: i
     return condition(present, READY, "False", "Pending", message, observed.now, generation)
 
 
-def _conflict(observed: ObservedExport, present: Sequence[Condition], generation: int) -> Condition:
+def _conflict(
+    observed: ObservedExport, own: Exporter, present: Sequence[Condition], generation: int
+) -> Condition:
     """While an exporter cannot be seen, a conflict reported earlier stays: it may be with that one."""
-    found = _conflicts(observed)
+    found = _conflicts(observed, own)
     before = of_types(present, (CONFLICT,)).get(CONFLICT)
     reasons = [conflict.reason for conflict in found]
     if (
@@ -91,10 +95,14 @@ def _conflict(observed: ObservedExport, present: Sequence[Condition], generation
     return condition(present, CONFLICT, "True", ",".join(reasons), message, observed.now, generation)
 
 
-def _conflicts(observed: ObservedExport) -> tuple[Conflict, ...]:
-    offered = offers(valid_exporters(observed.key, observed.seen, observed.exporters))
+def _conflicts(observed: ObservedExport, own: Exporter) -> tuple[Conflict, ...]:
+    """All conflicts in any cluster to which the export is exported; what is the same in several is told once."""
     published = observed.own_import.spec.ip_families if observed.own_import else ()
-    return conflicts(offered, published)
+    found: dict[str, Conflict] = {}
+    for group in meetings(valid_exporters(observed.key, observed.seen, observed.exporters), own):
+        for conflict in conflicts(offers(group), published):
+            found.setdefault(conflict.reason, conflict)
+    return tuple(sorted(found.values()))
 
 
 def _has_unseen_exporter(observed: ObservedExport) -> bool:

@@ -12,6 +12,7 @@ from mcs.model.meta import ConditionStatus, ObjectMeta
 from mcs.model.multicluster import (
     READY,
     ImportCluster,
+    ImportType,
     ServiceImport,
     ServiceImportSpec,
     ServiceImportStatus,
@@ -27,17 +28,28 @@ from mcs.model.names import (
 from mcs.services.conditions import condition, of_types
 from mcs.services.merge import Properties
 
+TRAFFIC_DISTRIBUTION = "TrafficDistributionSupported"
+"""A condition of ours, present and False only where the API server does not take the service's trafficDistribution."""
+
+IP_FAMILY_NOT_SUPPORTED = "IPFamilyNotSupported"
+OURS = (READY, TRAFFIC_DISTRIBUTION)
 _OWNED_ANNOTATIONS = (DERIVED_SERVICE_ANNOTATION, EXPORTED_KEYS_ANNOTATION)
 
 
 class Addressing(Struct, frozen=True):
-    """The clusterset IPs of an import with the family of each, and what the Ready condition says of them."""
+    """The clusterset IPs of an import with the family of each, and what the Ready condition says of them.
+
+    `told_as` is the reason of the Event when the service cannot be used. `refused_distribution` is the
+    trafficDistribution that the derived Service has to do without.
+    """
 
     ips: tuple[str, ...]
     ip_families: tuple[str, ...]
     ready: ConditionStatus = "True"
     reason: str = "Ready"
     message: str = "The service can be used."
+    told_as: str = "Pending"
+    refused_distribution: str | None = None
 
 
 def desired_import(key: ServiceKey, merged: Properties, addressing: Addressing) -> ServiceImport:
@@ -102,13 +114,18 @@ def desired_status(
 ) -> ServiceImport:
     """The import with nothing but its status, as the status subresource takes it."""
     before = present.status.conditions if present else ()
+    conditions = [condition(before, READY, addressing.ready, addressing.reason, addressing.message, now)]
+    if addressing.refused_distribution:
+        message = (
+            f'The API server of this cluster does not take trafficDistribution "{addressing.refused_distribution}": '
+            "the derived Service goes without it, its EndpointSlices carry what hints this cluster knows."
+        )
+        conditions.append(condition(before, TRAFFIC_DISTRIBUTION, "False", "NotSupported", message, now))
     return ServiceImport(
         metadata=ObjectMeta(name=key.name, namespace=key.namespace),
         status=ServiceImportStatus(
             clusters=tuple(ImportCluster(cluster=cluster) for cluster in sorted(clusters)),
-            conditions=(
-                condition(before, READY, addressing.ready, addressing.reason, addressing.message, now),
-            ),
+            conditions=tuple(conditions),
             endpoint_slice_objects="Present" if has_slices else "Absent",
         ),
     )
@@ -122,6 +139,29 @@ def is_status_as_desired(present: ServiceImport, desired: ServiceImport) -> bool
     before, wanted = present.status, desired.status
     return (
         {each.cluster for each in before.clusters} == {each.cluster for each in wanted.clusters}
-        and of_types(before.conditions, (READY,)) == of_types(wanted.conditions, (READY,))
+        and of_types(before.conditions, OURS) == of_types(wanted.conditions, OURS)
         and before.endpoint_slice_objects in (None, wanted.endpoint_slice_objects)
     )
+
+
+def says_distribution_is_refused(present: ServiceImport | None, distribution: str | None) -> bool:
+    """True when the import itself remembers that this trafficDistribution was refused here."""
+    return (
+        present is not None
+        and present.is_ours
+        and present.spec.traffic_distribution == distribution
+        and TRAFFIC_DISTRIBUTION in of_types(present.status.conditions, OURS)
+    )
+
+
+def says_family_is_not_supported(present: ServiceImport | None, families: tuple[str, ...]) -> bool:
+    """True when the import itself remembers that this cluster has no Service addresses of `families`."""
+    if present is None or not present.is_ours or present.spec.ip_families != families:
+        return False
+    ready = of_types(present.status.conditions, OURS).get(READY)
+    return ready is not None and ready.reason == IP_FAMILY_NOT_SUPPORTED
+
+
+def told_type(present: ServiceImport) -> ImportType:
+    """The type that we last gave to an import, whatever somebody has edited since."""
+    return "ClusterSetIP" if DERIVED_SERVICE_ANNOTATION in present.metadata.annotations else "Headless"

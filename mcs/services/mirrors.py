@@ -29,12 +29,14 @@ from mcs.model.resources import ENDPOINT_SLICES
 from mcs.model.slices import (
     IPV4,
     IPV6,
+    AddressType,
     Endpoint,
     EndpointPort,
     EndpointSlice,
 )
 from mcs.services.observed import Exporter, ObservedTarget
 from mcs.services.ports import PortNames, mirrored_ports, names_in_mirrors, offered_ports
+from mcs.services.topology import NO_PREFERENCE, Distribution, hints
 
 _OWNED_LABELS = (
     SERVICE_NAME_LABEL,
@@ -55,14 +57,15 @@ def desired_mirrors(
     exporters: Iterable[Exporter],
     names: Mapping[tuple[str, int], str],
     derived_name: str,
+    distribution: Distribution,
 ) -> tuple[EndpointSlice, ...]:
     """The mirrors that `exporters` ask for, ordered by cluster and source slice.
 
     `names` gives each reachable (protocol, port) its name; `derived_name` is the Service whose traffic the mirrors
-    carry, empty when there is none.
+    carry, empty when there is none; `distribution` is how that traffic is distributed.
     """
     return tuple(
-        _mirror(observed, exporter, source, own_names, derived_name)
+        _mirror(observed, exporter, source, own_names, derived_name, distribution)
         for exporter in sorted(exporters, key=lambda exporter: exporter.cluster)
         if exporter.service is not None
         for own_names in [names_in_mirrors(offered_ports(exporter.service), names)]
@@ -81,7 +84,12 @@ def _is_source(source: EndpointSlice, key: ServiceKey) -> bool:
 
 
 def _mirror(
-    observed: ObservedTarget, exporter: Exporter, source: EndpointSlice, names: PortNames, derived_name: str
+    observed: ObservedTarget,
+    exporter: Exporter,
+    source: EndpointSlice,
+    names: PortNames,
+    derived_name: str,
+    distribution: Distribution,
 ) -> EndpointSlice:
     key, cluster = observed.key, exporter.cluster
     labels = {
@@ -92,9 +100,14 @@ def _mirror(
     }
     if derived_name:
         labels[SLICE_SERVICE_LABEL] = derived_name
-    changed = source.metadata.annotations.get(CHANGE_TIME_ANNOTATION, "")
     endpoints = (
-        _mirrored_endpoint(endpoint, source, is_local=cluster == observed.target)
+        _mirrored_endpoint(
+            endpoint,
+            source.address_type,
+            cluster,
+            distribution if derived_name else NO_PREFERENCE,
+            is_local=cluster == observed.target,
+        )
         for endpoint in source.endpoints or ()
     )
     return EndpointSlice(
@@ -102,7 +115,7 @@ def _mirror(
             name=mirror_name(cluster, key, source.metadata.name, source.address_type),
             namespace=key.namespace,
             labels=labels,
-            annotations={CHANGE_TIME_ANNOTATION: changed if parse_timestamp(changed) else observed.now},
+            annotations={CHANGE_TIME_ANNOTATION: _shared_since(exporter, source) or observed.now},
         ),
         address_type=source.address_type,
         endpoints=tuple(endpoint for endpoint in endpoints if endpoint.addresses),
@@ -110,14 +123,30 @@ def _mirror(
     )
 
 
-def _mirrored_endpoint(endpoint: Endpoint, source: EndpointSlice, *, is_local: bool) -> Endpoint:
-    published = [published_address(address, source.address_type) for address in endpoint.addresses]
+def _shared_since(exporter: Exporter, source: EndpointSlice) -> str | None:
+    """When this state of the slice came to be the clusterset's: its change, but not before its export.
+
+    None when neither is told. What was before the export says how late that was asked for, not how fast changes travel.
+    """
+    told = (
+        source.metadata.annotations.get(CHANGE_TIME_ANNOTATION, ""),
+        exporter.export.metadata.creation_timestamp,
+    )
+    moments = [(moment, text) for text in told if (moment := parse_timestamp(text)) is not None]
+    return max(moments)[1] if moments and parse_timestamp(told[0]) else None
+
+
+def _mirrored_endpoint(
+    endpoint: Endpoint, family: AddressType, cluster: ClusterId, distribution: Distribution, *, is_local: bool
+) -> Endpoint:
+    published = [published_address(address, family) for address in endpoint.addresses]
     return Endpoint(
         addresses=tuple([address for address in published if address]),
         conditions=endpoint.conditions,
         hostname=endpoint.hostname if endpoint.hostname and is_dns_label(endpoint.hostname) else None,
         node_name=endpoint.node_name if is_local else None,
         zone=endpoint.zone or None,
+        hints=hints(endpoint, cluster, distribution, is_local=is_local),
     )
 
 

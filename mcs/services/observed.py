@@ -31,8 +31,9 @@ class ObservedTarget:
 
     `seen` holds the clusters whose first lists are complete. `derived` is whatever Service has the derived name,
     `mirrors` every slice in the target that carries the service-name label of this service; either may be
-    somebody else's. `now` is RFC 3339. `families` are the IP families in which the target gives Services
-    addresses, None when that is not known.
+    somebody else's. `now` is RFC 3339. `families` are the IP families in which Services of the target are known to
+    have addresses, None when nothing is known. `refused_distributions` are values of trafficDistribution that the
+    target's API server does not take.
     """
 
     target: ClusterId
@@ -45,13 +46,15 @@ class ObservedTarget:
     mirrors: tuple[EndpointSlice, ...]
     now: str
     families: frozenset[str] | None = None
+    refused_distributions: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class ObservedExport:
     """One service, as far as the conditions of its export in `cluster` depend on it.
 
-    `own_import` is the ServiceImport in `cluster` itself, whoever wrote it. `now` is RFC 3339.
+    `own_import` is the ServiceImport in `cluster` itself, whoever wrote it. `now` is RFC 3339. `members` are all
+    clusters of the set, seen or not.
     """
 
     cluster: ClusterId
@@ -60,3 +63,4 @@ class ObservedExport:
     exporters: tuple[Exporter, ...]
     own_import: ServiceImport | None
     now: str
+    members: frozenset[ClusterId] = frozenset()

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from mcs.model.actions import Action, Apply, Delete
 from mcs.model.meta import KubernetesObject, ObjectMeta
@@ -17,11 +18,14 @@ from mcs.model.names import ClusterId, derived_service_name
 from mcs.model.resources import SERVICE_EXPORTS, SERVICE_IMPORTS, SERVICES, Resource
 from mcs.model.services import Service
 from mcs.services import derived, exports, imports, mirrors
+from mcs.services.events import export_events, import_events
 from mcs.services.exports import own_exporter, seconds_of_patience
 from mcs.services.imports import Addressing
 from mcs.services.merge import Offer, Properties, merge, offers, remembered_properties
 from mcs.services.observed import Exporter, ObservedExport, ObservedTarget
 from mcs.services.ports import routing_names
+from mcs.services.selection import exports_to
+from mcs.services.topology import Distribution
 from mcs.services.validity import is_denied, valid_exporters
 
 
@@ -37,7 +41,11 @@ def plan_target(observed: ObservedTarget) -> tuple[Action, ...]:
         or is_denied(observed.key.namespace)
     ):
         return ()
-    exporters = valid_exporters(observed.key, observed.seen, observed.exporters)
+    exporters = tuple(
+        exporter
+        for exporter in valid_exporters(observed.key, observed.seen, observed.exporters)
+        if exports_to(exporter, observed.target)
+    )
     unseen = _unseen_exporters(observed)
     offered = (*_remembered(observed, unseen), *offers(exporters))
     if not offered:
@@ -71,8 +79,14 @@ def _plan_import(
     unseen: frozenset[ClusterId],
 ) -> tuple[Action, ...]:
     holder = _plan_derived(observed, merged)
+    distribution = merged.traffic_distribution
+    is_refused = _is_distribution_refused(observed, distribution)
     desired_mirrors = mirrors.desired_mirrors(
-        observed, exporters, _mirror_port_names(merged), holder.carries_traffic_as
+        observed,
+        exporters,
+        _mirror_port_names(merged),
+        holder.carries_traffic_as,
+        Distribution(distribution, knows_nodes=not is_refused),
     )
     clusters = {exporter.cluster for exporter in exporters} | unseen
     has_slices = bool(desired_mirrors) or any(
@@ -105,15 +119,20 @@ class _Holder(Struct, frozen=True):
 
 def _plan_derived(observed: ObservedTarget, merged: Properties) -> _Holder:
     present = observed.derived
-    usable = derived.usable_families(merged, observed.families)
-    if not usable:
+    supported = derived.supports(merged, observed.families, present)
+    if supported is None and imports.says_family_is_not_supported(
+        observed.service_import, merged.ip_families
+    ):
+        supported = False
+    if supported is False:
         lacking = ", ".join(merged.ip_families)
         addressing = Addressing(
             (),
             merged.ip_families,
             "False",
-            "IPFamilyNotSupported",
+            imports.IP_FAMILY_NOT_SUPPORTED,
             f"This cluster has no Service addresses of {lacking}, the IP families of the service.",
+            imports.IP_FAMILY_NOT_SUPPORTED,
         )
         return _Holder(addressing, deletes=_derived_deletes(observed))
     if merged.type == "Headless":
@@ -123,21 +142,32 @@ def _plan_derived(observed: ObservedTarget, merged: Properties) -> _Holder:
     if not merged.ports:
         pending = Addressing((), (), "False", "Pending", "No exporter has a port that a Service can have.")
         return _Holder(pending, deletes=_derived_deletes(observed))
-    return _plan_own_derived(observed, merged, usable)
+    return _plan_own_derived(observed, merged, is_a_try=supported is None)
 
 
-def _plan_own_derived(observed: ObservedTarget, merged: Properties, usable: tuple[str, ...]) -> _Holder:
+def _plan_own_derived(observed: ObservedTarget, merged: Properties, *, is_a_try: bool) -> _Holder:
     name, present = derived_service_name(observed.key), observed.derived
     if present is not None and present.is_terminating:
         return _Holder(None, name)
-    replaced = present is not None and derived.must_be_replaced(present, usable)
+    families = derived.BOTH_FAMILIES if is_a_try else merged.ip_families
+    replaced = present is not None and derived.must_be_replaced(present, families)
     kept = None if replaced else present
-    desired = derived.desired_derived(observed.key, merged, usable)
+    wanted = merged.traffic_distribution
+    refused = wanted if _is_distribution_refused(observed, wanted) else None
+    desired = derived.desired_derived(observed.key, merged, families, None if refused else wanted)
     actions: tuple[Action, ...] = _derived_deletes(observed) if replaced else ()
     if kept is None or not derived.is_as_desired(kept, desired):
         actions += (Apply(cluster=observed.target, resource=SERVICES, object=desired),)
-    addressing = _addressing_of(kept) if kept is not None and derived.has_addresses(kept) else None
-    return _Holder(addressing, name, actions)
+    if is_a_try or kept is None or not derived.has_addresses(kept):
+        return _Holder(None, "" if is_a_try else name, actions)
+    return _Holder(replace(_addressing_of(kept), refused_distribution=refused), name, actions)
+
+
+def _is_distribution_refused(observed: ObservedTarget, distribution: str | None) -> bool:
+    return distribution is not None and (
+        distribution in observed.refused_distributions
+        or imports.says_distribution_is_refused(observed.service_import, distribution)
+    )
 
 
 def _addressing_of(service: Service) -> Addressing:
@@ -154,6 +184,7 @@ def _addressing_without_derived(observed: ObservedTarget) -> Addressing:
         "Pending",
         f'Service "{observed.key.namespace}/{name}" is not managed by mcs-controller, but the clusterset IPs belong '
         "there; rename or delete it.",
+        "DerivedServiceNameTaken",
     )
 
 
@@ -176,6 +207,12 @@ def _import_applies(
         actions += (
             Apply(cluster=observed.target, resource=SERVICE_IMPORTS, object=status, subresource="status"),
         )
+    if actions:
+        desired = replace(desired, status=status.status)
+        told = import_events(
+            observed.target, observed.key, present, desired, addressing.told_as, observed.now
+        )
+        actions += told
     return actions
 
 
@@ -221,7 +258,10 @@ def plan_export(observed: ObservedExport) -> tuple[Action, ...]:
         metadata=ObjectMeta(name=observed.key.name, namespace=observed.key.namespace),
         status=ServiceExportStatus(conditions=desired),
     )
-    return (Apply(cluster=observed.cluster, resource=SERVICE_EXPORTS, object=status, subresource="status"),)
+    return (
+        Apply(cluster=observed.cluster, resource=SERVICE_EXPORTS, object=status, subresource="status"),
+        *export_events(observed.cluster, own.export, desired, observed.now),
+    )
 
 
 def retry_after(observed: ObservedExport) -> float | None:

@@ -13,7 +13,7 @@ from mcs.model.multicluster import (
     ServiceImport,
     ServiceImportStatus,
 )
-from mcs.model.names import SLICE_SERVICE_LABEL, ClusterId, ServiceKey
+from mcs.model.names import EXPORT_TO_ANNOTATION, SLICE_SERVICE_LABEL, ClusterId, ServiceKey
 from mcs.model.services import ClientIPConfig, Service, ServicePort, ServiceSpec, SessionAffinityConfig
 from mcs.model.slices import IPV4, AddressType, Endpoint, EndpointConditions, EndpointPort, EndpointSlice
 from mcs.services.observed import Exporter, NamespacePhase, ObservedExport, ObservedTarget
@@ -34,8 +34,9 @@ def export(
     labels: dict[str, str] | None = None,
     annotations: dict[str, str] | None = None,
     terminating: bool = False,
+    to: str | None = None,
 ) -> ServiceExport:
-    """A ServiceExport without status."""
+    """A ServiceExport without status; `labels` and `annotations` are exported, `to` limits its clusters."""
     return ServiceExport(
         metadata=ObjectMeta(
             name=key.name,
@@ -44,6 +45,7 @@ def export(
             generation=1,
             creation_timestamp=at(created),
             deletion_timestamp=at(created + 1) if terminating else None,
+            annotations={} if to is None else {EXPORT_TO_ANNOTATION: to},
         ),
         spec=ServiceExportSpec(exported_labels=labels or {}, exported_annotations=annotations or {}),
     )
@@ -199,6 +201,7 @@ def observed_export(
     seen: str = "c1 c2 c3",
     listed: str | None = None,
     now: float = 100,
+    members: str = "c1 c2 c3",
 ) -> ObservedExport:
     """What the export in `cluster` looks like; `listed` are the clusters of its import's status, None: no import."""
     own_import = None
@@ -215,4 +218,5 @@ def observed_export(
         exporters=exporters,
         own_import=own_import,
         now=at(now),
+        members=frozenset(ClusterId(each) for each in members.split()),
     )

@@ -12,7 +12,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from mcs.model.actions import Action, Apply, Delete
+from mcs.model.actions import Action, Apply, Delete, RecordEvent
+from mcs.model.events import Event
 from mcs.model.meta import Condition, KubernetesObject, ObjectMeta
 from mcs.model.multicluster import READY, ServiceImport
 from mcs.model.names import ClusterId, ServiceKey, derived_service_name
@@ -38,6 +39,10 @@ class SimulatedTarget:
         self.key = key
         self.families = families
         self.objects: dict[Kept, Any] = {}
+        self.known_families: frozenset[str] | None = None
+        """What plans are told of `families`."""
+        self.refused_distributions: frozenset[str] = frozenset()
+        self.events: list[Event] = []
         self.writes = 0
         self._applied: dict[Kept, ObjectMeta] = {}
 
@@ -59,6 +64,8 @@ class SimulatedTarget:
             service_import=self.service_import,
             mirrors=self.mirrors,
             now=now,
+            families=self.known_families,
+            refused_distributions=self.refused_distributions,
         )
 
     @property
@@ -109,6 +116,9 @@ class SimulatedTarget:
                     self._apply(action)
                 case Delete():
                     self._delete(action)
+                case RecordEvent():
+                    self.events.append(action.object)
+                    self.writes -= 1
 
     def _apply(self, action: Apply) -> None:
         kept = action.resource.plural, action.object.metadata.name
@@ -211,7 +221,8 @@ def strip_labels(target: SimulatedTarget, plural: str) -> None:
 
 
 def in_words(actions: Iterable[Action]) -> list[str]:
-    """Each action in words: "apply services", "apply serviceimports/status", "delete endpointslices"."""
+    """Each action in words: "apply services", "apply serviceimports/status", "delete endpointslices",
+    "event TypeChanged"."""
     words = []
     for action in actions:
         match action:
@@ -221,6 +232,8 @@ def in_words(actions: Iterable[Action]) -> list[str]:
                 words.append(f"apply {action.resource}/{action.subresource}")
             case Delete():
                 words.append(f"delete {action.resource}")
+            case RecordEvent():
+                words.append(f"event {action.object.reason}")
     return words
 
 

@@ -47,7 +47,7 @@ class Here:
         self.imports, self.slices = (self.member.caches[each.resource.plural] for each in REFLECTED)
         self.published: list[Zone] = []
         self.measured: list[EndpointSlice | None] = []
-        propagation = Propagation(CollectorRegistry(), lambda: NOW, lambda cluster, mirror: None)
+        propagation = Propagation(CollectorRegistry(), lambda: NOW)
         propagation.answerable = lambda cluster, before, after: self.measured.append(after)  # type: ignore[method-assign]
         self.feed = ZoneFeed(self.member, Zone.empty(), self.published.append, propagation)
 

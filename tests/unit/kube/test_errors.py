@@ -45,6 +45,12 @@ def status(code: int, reason: str = "", *causes: str, **more: Any) -> bytes:
         ("a body is wrong", 400, status(400, "BadRequest"), errors.Invalid),
         ("too many", 429, b"", errors.TooManyRequests),
         ("server broken", 500, status(500, "InternalError"), errors.ServerError),
+        (
+            "an apply of a field that is newer than the server",
+            500,
+            status(500, message=".spec.new: field not declared in schema"),
+            errors.Invalid,
+        ),
         ("proxy broken", 502, b"<html>bad gateway</html>", errors.ServerError),
         ("anything else", 415, status(415, "UnsupportedMediaType"), ApiError),
         ("a redirect is no answer", 302, b"", ApiError),

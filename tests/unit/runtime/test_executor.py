@@ -9,7 +9,8 @@ import msgspec
 import pytest
 
 from mcs.kube.errors import Conflict, Invalid, NamespaceTerminating, NotFound, ServerError
-from mcs.model.actions import Action, Apply, Delete
+from mcs.model.actions import Action, Apply, Delete, RecordEvent
+from mcs.model.events import Event, ObjectReference
 from mcs.model.meta import KubernetesObject, ObjectMeta
 from mcs.model.names import MANAGED_BY, MANAGED_BY_LABEL, ClusterId, ServiceKey
 from mcs.model.resources import ENDPOINT_SLICES, SERVICE_EXPORTS, SERVICES, Resource
@@ -65,7 +66,8 @@ class Here:
         self.caches: dict[str, Cache[Any]] = {
             resource.plural: Cache() for resource in (SERVICES, ENDPOINT_SLICES, SERVICE_EXPORTS)
         }
-        self.executor = Executor(HERE, self.server, self.caches)
+        self.events: list[Event] = []
+        self.executor = Executor(HERE, self.server, self.caches, record=self.events.append)
 
     def execute(self, *actions: Action) -> None:
         run_virtual(self.executor.execute(actions))
@@ -205,3 +207,21 @@ def test_what_others_deleted_is_forgotten(here: Here, monkeypatch: pytest.Monkey
     here.server.requests.clear()
     run_virtual(executor.execute((apply(SERVICES, "kept"),)))
     assert here.server.requests == []
+
+
+def told(name: str, uid: str = "") -> RecordEvent:
+    about = ObjectReference(kind="Service", namespace="demo", name=name, uid=uid)
+    return RecordEvent(cluster=HERE, about=SERVICES, object=Event(involved_object=about))
+
+
+def test_an_event_is_noted_after_the_writes_with_the_uid_of_what_they_made(here: Here) -> None:
+    here.execute(told("web"), apply(SERVICES), told("web", "u9"))
+    assert [event.involved_object.uid for event in here.events] == ["u1", "u9"]
+    assert not any("event" in request for request in here.server.requests)
+
+
+def test_what_was_refused_did_not_happen_and_is_not_told(here: Here) -> None:
+    here.server.refusals["web"] = Invalid(422)
+    with pytest.raises(Invalid):
+        here.execute(apply(SERVICES), told("web"))
+    assert here.events == []

@@ -34,6 +34,9 @@ class Quiet:
     async def get(self, *arguments: Any) -> Any:
         raise NotImplementedError
 
+    async def create(self, *arguments: Any, **options: Any) -> Any:
+        raise AssertionError("nothing is created here")
+
     async def apply(self, *arguments: Any, **options: Any) -> Any:
         raise NotImplementedError
 

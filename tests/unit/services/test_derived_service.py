@@ -6,7 +6,6 @@ import pytest
 from msgspec.structs import replace
 
 from mcs.model.actions import Apply
-from mcs.model.multicluster import ServiceImport
 from mcs.model.names import (
     DERIVED_SERVICE_ANNOTATION,
     SERVICE_NAME_LABEL,
@@ -104,15 +103,52 @@ def test_b18_on_a_single_stack_cluster_two_families_become_its_one() -> None:
     assert len(import_of(target).spec.ips) == 1
 
 
-@pytest.mark.parametrize("exported", [service(families=("IPv6",)), headless(families=("IPv6",))])
-def test_b18_a_family_that_the_target_is_known_to_lack_is_not_asked_for(exported: Service) -> None:
-    plan = plan_target(observed_target(exporter("c2", exported), families=frozenset({"IPv4"})))
-    assert in_words(plan) == ["apply serviceimports", "apply serviceimports/status"]
-    status = plan[-1]
-    assert isinstance(status, Apply)
-    assert isinstance(status.object, ServiceImport)
-    (condition,) = status.object.status.conditions
-    assert (condition.status, condition.reason) == ("False", "IPFamilyNotSupported")
+SIX = ("IPv6",)
+NOT_SUPPORTED = ("False", "IPFamilyNotSupported")
+
+
+def target_of(*families: str) -> SimulatedTarget:
+    """A cluster of these families in which Services have been seen of the first one only."""
+    target = SimulatedTarget("c1", WEB, families)
+    target.known_families = frozenset(families[:1])
+    return target
+
+
+@pytest.mark.parametrize("exported", [service(families=SIX), headless(families=SIX)])
+def test_b18_a_family_that_the_target_lacks_is_told_and_not_asked_for_again(exported: Service) -> None:
+    target = target_of("IPv4")
+    six = exporter("c2", exported)
+    assert target.rounds_to_rest([six], CLUSTERS, at(100)) <= 2
+    assert (ready_of(target).status, ready_of(target).reason) == NOT_SUPPORTED
+    assert (target.derived, import_of(target).spec.ips) == (None, ())
+    assert [event.reason for event in target.events] == ["IPFamilyNotSupported"]
+    assert target.plan(six) == ()
+
+
+def test_a_family_that_no_service_of_the_target_has_had_yet_is_found_out_by_asking_for_two() -> None:
+    target = target_of("IPv4", "IPv6")
+    six = exporter("c2", service(families=SIX))
+    assert in_words(target.plan(six)) == ["apply services"]
+    assert target.rounds_to_rest([six], CLUSTERS, at(100)) <= 3
+    assert (ready_of(target).status, import_of(target).spec.ip_families) == ("True", SIX)
+    assert derived_of(target).spec.ip_family_policy == "SingleStack"
+
+
+def test_a_family_that_the_target_gets_later_is_used_then() -> None:
+    target = target_of("IPv4")
+    six = exporter("c2", service(families=SIX))
+    target.rounds_to_rest([six], CLUSTERS, at(100))
+    target.families = target.families + SIX
+    target.known_families = frozenset(target.families)
+    target.rounds_to_rest([six], CLUSTERS, at(200))
+    assert (ready_of(target).status, import_of(target).spec.ip_families) == ("True", SIX)
+    assert target.events[-1].reason == "Ready"
+
+
+def test_two_families_are_asked_for_although_services_were_seen_of_one_only() -> None:
+    target = target_of("IPv4", "IPv6")
+    target.rounds_to_rest([exporter("c2", service(families=DUAL))], CLUSTERS, at(100))
+    assert import_of(target).spec.ip_families == DUAL
 
 
 def test_a_service_that_becomes_headless_gives_up_its_derived_service() -> None:
@@ -121,6 +157,7 @@ def test_a_service_that_becomes_headless_gives_up_its_derived_service() -> None:
     assert in_words(target.plan(after)) == [
         "apply endpointslices",
         "apply serviceimports",
+        "event TypeChanged",
         "delete services",
     ]
     target.rounds_to_rest([after], CLUSTERS, at(200))
@@ -157,7 +194,11 @@ def test_a_service_of_somebody_else_under_the_derived_name_is_left_alone_and_the
     was = import_of(target).spec.ips
     strip_labels(target, "services")
     actions = target.plan(C2)
-    assert in_words(actions) == ["apply endpointslices", "apply serviceimports/status"]
+    assert in_words(actions) == [
+        "apply endpointslices",
+        "apply serviceimports/status",
+        "event DerivedServiceNameTaken",
+    ]
     target.carry_out(actions)
     assert (ready_of(target).status, ready_of(target).reason) == ("False", "Pending")
     assert "rename or delete it" in ready_of(target).message

@@ -84,6 +84,22 @@ def test_name_labels_and_change_time_of_a_mirror() -> None:
     assert mirror.metadata.annotations == {CHANGE_TIME_ANNOTATION: "2026-01-01T00:00:01.5Z"}
 
 
+@pytest.mark.parametrize(
+    ("case", "changed", "exported", "told"),
+    [
+        ("a change of an exported service", at(50), 20, at(50)),
+        ("a change from before the export counts from the export", at(50), 70, at(70)),
+        ("fractions count", "2026-01-01T00:00:50.5Z", 50, "2026-01-01T00:00:50.5Z"),
+    ],
+)
+def test_a_mirror_carries_since_when_its_state_is_shared(
+    case: str, changed: str, exported: float, told: str
+) -> None:
+    source = slice_("web-1", "10.2.0.5", annotations={CHANGE_TIME_ANNOTATION: changed})
+    (mirror,) = mirrors_of(exporter("c2", service(), source, created=exported))
+    assert mirror.metadata.annotations == {CHANGE_TIME_ANNOTATION: told}, case
+
+
 @pytest.mark.parametrize("annotations", [{}, {CHANGE_TIME_ANNOTATION: "lately"}])
 def test_a_change_whose_time_is_not_told_happened_now(annotations: dict[str, str]) -> None:
     mirror = mirror_of(slice_("web-1", "10.2.0.5", annotations=annotations))

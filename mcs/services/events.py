@@ -1,0 +1,163 @@
+"""Events of exports and imports: told when a condition changes, never while it stays.
+
+Planned from what the object says before and what it is about to say, so a restart and the steady state tell nothing.
+Source: KEP-1645, which asks for events where the type of a service is in conflict; the others follow its conditions.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+from mcs.model.actions import RecordEvent
+from mcs.model.events import Event, EventSource, ObjectReference
+from mcs.model.meta import Condition, KubernetesObject, ObjectMeta
+from mcs.model.multicluster import CONFLICT, READY, VALID, ServiceExport, ServiceImport
+from mcs.model.names import FIELD_MANAGER, ClusterId, ServiceKey, name_hash
+from mcs.model.resources import SERVICE_EXPORTS, SERVICE_IMPORTS, Resource
+from mcs.services.conditions import of_types
+from mcs.services.imports import TRAFFIC_DISTRIBUTION, told_type
+
+_LONGEST_MESSAGE = 1024
+_Told = tuple[Literal["Normal", "Warning"], str, str]
+"""Type, reason and message of an Event."""
+
+
+def export_events(
+    cluster: ClusterId, export: ServiceExport, desired: Iterable[Condition], now: str
+) -> tuple[RecordEvent, ...]:
+    """What to tell of an export whose conditions become `desired`; a first Valid and a first agreement are no news."""
+    before, after = _by_type(export.status.conditions), _by_type(desired)
+    told = (
+        *_validity(before.get(VALID), after.get(VALID)),
+        *_conflict(before.get(CONFLICT), after.get(CONFLICT)),
+    )
+    return _events(cluster, SERVICE_EXPORTS, export, told, now)
+
+
+def import_events(
+    cluster: ClusterId,
+    key: ServiceKey,
+    present: ServiceImport | None,
+    desired: ServiceImport,
+    why: str,
+    now: str,
+) -> tuple[RecordEvent, ...]:
+    """What to tell of an import that becomes `desired`, its spec and its status; a first Ready is no news.
+
+    `why` is the reason of the Event about an import that cannot be used.
+    """
+    before, after = (
+        _by_type(present.status.conditions if present else ()),
+        _by_type(desired.status.conditions),
+    )
+    told = (
+        *_type_change(present, desired),
+        *_readiness(before.get(READY), after.get(READY), why),
+        *_distribution(before.get(TRAFFIC_DISTRIBUTION), after.get(TRAFFIC_DISTRIBUTION)),
+    )
+    metadata = present.metadata if present else ObjectMeta(name=key.name, namespace=key.namespace)
+    return _events(cluster, SERVICE_IMPORTS, ServiceImport(metadata=metadata), told, now)
+
+
+def _by_type(conditions: Iterable[Condition]) -> Mapping[str, Condition]:
+    return of_types(conditions, (VALID, READY, CONFLICT, TRAFFIC_DISTRIBUTION))
+
+
+def _validity(before: Condition | None, after: Condition | None) -> Iterable[_Told]:
+    if after is None:
+        return
+    if after.status == "False" and (
+        before is None or (before.status, before.reason) != ("False", after.reason)
+    ):
+        yield "Warning", after.reason, after.message
+    if after.status == "True" and before is not None and before.status == "False":
+        yield "Normal", "Valid", after.message
+
+
+def _conflict(before: Condition | None, after: Condition | None) -> Iterable[_Told]:
+    was, now = _in_conflict(before), _in_conflict(after)
+    if now is not None and was is None:
+        yield "Warning", "Conflict", now.message
+    elif now is not None and was is not None and (was.reason, was.message) != (now.reason, now.message):
+        yield "Warning", "ConflictChanged", now.message
+    elif was is not None and now is None:
+        yield (
+            "Normal",
+            "ConflictEnded",
+            after.message if after else "The export takes part in nothing any more.",
+        )
+
+
+def _in_conflict(condition: Condition | None) -> Condition | None:
+    return condition if condition is not None and condition.status == "True" else None
+
+
+def _type_change(present: ServiceImport | None, desired: ServiceImport) -> Iterable[_Told]:
+    if present is not None and present.is_ours and (was := told_type(present)) != desired.spec.type:
+        yield (
+            "Warning",
+            "TypeChanged",
+            f"The service was {was} and is {desired.spec.type} now, the type of its oldest export; clients that hold "
+            "its addresses must resolve its name again.",
+        )
+
+
+def _readiness(before: Condition | None, after: Condition | None, why: str) -> Iterable[_Told]:
+    if after is None:
+        return
+    if after.status == "False" and (before is None or _said(before) != _said(after)):
+        yield "Warning", why, after.message
+    if after.status == "True" and before is not None and before.status == "False":
+        yield "Normal", "Ready", after.message
+
+
+def _distribution(before: Condition | None, after: Condition | None) -> Iterable[_Told]:
+    if after is not None and (before is None or _said(before) != _said(after)):
+        yield "Warning", "TrafficDistributionNotSupported", after.message
+
+
+def _said(condition: Condition) -> tuple[str, str, str]:
+    return condition.status, condition.reason, condition.message
+
+
+def _events(
+    cluster: ClusterId,
+    resource: Resource[Any],
+    regarding: KubernetesObject,
+    told: Iterable[_Told],
+    now: str,
+) -> tuple[RecordEvent, ...]:
+    metadata = regarding.metadata
+    reference = ObjectReference(
+        api_version=resource.api_version,
+        kind=resource.kind,
+        namespace=metadata.namespace,
+        name=metadata.name,
+        uid=metadata.uid,
+    )
+    return tuple(
+        RecordEvent(
+            cluster=cluster,
+            about=resource,
+            object=Event(
+                metadata=ObjectMeta(
+                    name=_name(reference, reason, message, now), namespace=metadata.namespace
+                ),
+                involved_object=reference,
+                type=type_,
+                reason=reason,
+                message=message
+                if len(message) <= _LONGEST_MESSAGE
+                else f"{message[: _LONGEST_MESSAGE - 1]}…",
+                first_timestamp=now,
+                last_timestamp=now,
+                count=1,
+                source=EventSource(component=FIELD_MANAGER),
+                reporting_component=FIELD_MANAGER,
+            ),
+        )
+        for type_, reason, message in told
+    )
+
+
+def _name(reference: ObjectReference, *said: str) -> str:
+    return f"{reference.name}.{name_hash(reference.kind, reference.namespace, reference.name, *said)}"
