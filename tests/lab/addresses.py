@@ -76,6 +76,11 @@ class ClusterAddresses:
         return 5400 + self.index
 
     @property
+    def mac(self) -> str:
+        """Hardware address of the node; it keeps it over restarts, as neighbours remember it for a while."""
+        return f"02:00:00:00:00:{11 + self.index:02x}"
+
+    @property
     def link(self) -> str:
         """The node's end at the bridge."""
         return f"node{self.index}"

@@ -171,7 +171,7 @@ class Cluster:
         link = self.addresses.link
         await self.namespace.ip(
             [
-                f"link add {link} type veth peer name eth0 netns {self.node.pid}",
+                f"link add {link} type veth peer name eth0 address {self.addresses.mac} netns {self.node.pid}",
                 f"link set {link} master {BRIDGE} up",
             ]
         )

@@ -34,6 +34,7 @@ PACKAGES = (
 )
 _PROGRAMS = ("containerd", "ctr", "runc", "iptables", "nft", "conntrack", "ip", "unshare", "nsenter", "ldd")
 _CGROUP_PREFIX = "mcs-lab"
+_WATCH_SECONDS = 0.5
 
 
 def unmet() -> str:
@@ -173,11 +174,19 @@ class Clusters:
                     self._start_control_plane(cluster), name=f"control plane of {cluster.name}"
                 )
                 starts.create_task(cluster.start_node(), name=f"node of {cluster.name}")
-        async with asyncio.TaskGroup() as waits:
-            for cluster in self:
-                waits.create_task(cluster.wait_until_ready(), name=f"wait for {cluster.name}")
-        for process in self.processes:
-            process.check_running()
+        async with asyncio.TaskGroup() as watches:
+            watch = watches.create_task(self._watch(), name="watch the lab")
+            async with asyncio.TaskGroup() as waits:
+                for cluster in self:
+                    waits.create_task(cluster.wait_until_ready(), name=f"wait for {cluster.name}")
+            watch.cancel()
+
+    async def _watch(self) -> None:
+        # Waiting for what has ended already would only end with the time, and without the reason.
+        while True:
+            for process in self.processes:
+                process.check_running()
+            await asyncio.sleep(_WATCH_SECONDS)
 
     async def _start_control_plane(self, cluster: Cluster) -> None:
         await cluster.start_control_plane()

@@ -77,7 +77,9 @@ def init(folder: Path) -> int:
     while True:
         pid, status = os.wait()
         if pid in started:
-            print(f"{started[pid]} ended with {os.waitstatus_to_exitcode(status)}", flush=True)
+            name = started[pid]
+            print(f"{name} ended with {os.waitstatus_to_exitcode(status)}; its log ends:", flush=True)
+            print("\n".join((folder / f"{name}.log").read_text().splitlines()[-5:]), flush=True)
             return 1
 
 

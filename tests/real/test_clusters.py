@@ -5,11 +5,8 @@ Everything is asked from inside a pod, so resolv.conf, CoreDNS, kube-proxy and t
 
 from __future__ import annotations
 
-import asyncio
 import json
-import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from contextlib import asynccontextmanager
 
 import pytest
 import pytest_asyncio
@@ -20,7 +17,7 @@ from tests.lab.clusterset import Clusterset
 from tests.lab.kubectl import KubectlError
 from tests.lab.mcs import eventually
 from tests.lab.node_files import ProxyMode
-from tests.real.workloads import CLIENT, EXPORT, STATEFUL, WEB, Family, Protocol, ask
+from tests.real.workloads import EXPORT, STATEFUL, WEB, Family, Protocol, ask, new_namespace, run
 
 pytestmark = pytest.mark.nodes
 
@@ -28,39 +25,6 @@ ClustersetWith = Callable[[ProxyMode], Awaitable[Clusterset]]
 FAMILIES: tuple[Family, ...] = ("IPv4", "IPv6")
 PROXY_MODES: tuple[ProxyMode, ...] = ("iptables", "nftables")
 PROTOCOLS: tuple[Protocol, ...] = ("tcp", "udp")
-
-
-@asynccontextmanager
-async def new_namespace(clusters: Iterable[Cluster]) -> AsyncIterator[str]:
-    """A namespace in all clusters, with a client in each, until the block ends."""
-    name = f"test-{secrets.token_hex(4)}"
-    async with asyncio.TaskGroup() as calls:
-        for cluster in clusters:
-            calls.create_task(create_namespace(cluster, name), name=f"namespace in {cluster.name}")
-    try:
-        yield name
-    finally:
-        for cluster in clusters:
-            await cluster.kubectl("delete", "namespace", name, "--wait=false")
-
-
-async def create_namespace(cluster: Cluster, name: str) -> None:
-    await cluster.kubectl("create", "namespace", name)
-    await cluster.kubectl(
-        "wait", "--for=create", "--namespace", name, "serviceaccount/default", "--timeout=30s"
-    )
-    await run(cluster, name, CLIENT, "pod/client")
-
-
-async def run(cluster: Cluster, namespace: str, manifest: str, *ready: str) -> None:
-    """Apply, and wait until every resource named is rolled out, or Ready if it is a pod."""
-    await cluster.kubectl("apply", "--namespace", namespace, "-f", "-", stdin=manifest)
-    for resource in ready:
-        if resource.startswith("pod/"):
-            wait = ("wait", "--for=condition=Ready", resource)
-        else:
-            wait = ("rollout", "status", resource)
-        await cluster.kubectl(*wait, "--namespace", namespace, "--timeout=60s", timeout=90)
 
 
 @pytest_asyncio.fixture(loop_scope="session")

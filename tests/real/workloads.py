@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import secrets
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
 from typing import Literal
 
 from tests.lab.cluster import Cluster
@@ -84,6 +88,39 @@ apiVersion: multicluster.x-k8s.io/v1beta1
 kind: ServiceExport
 metadata: {name: NAME}
 """
+
+
+@asynccontextmanager
+async def new_namespace(clusters: Iterable[Cluster]) -> AsyncIterator[str]:
+    """A namespace in all clusters, with a client in each, until the block ends."""
+    name = f"test-{secrets.token_hex(4)}"
+    async with asyncio.TaskGroup() as calls:
+        for cluster in clusters:
+            calls.create_task(_create_namespace(cluster, name), name=f"namespace in {cluster.name}")
+    try:
+        yield name
+    finally:
+        for cluster in clusters:
+            await cluster.kubectl("delete", "namespace", name, "--wait=false")
+
+
+async def _create_namespace(cluster: Cluster, name: str) -> None:
+    await cluster.kubectl("create", "namespace", name)
+    await cluster.kubectl(
+        "wait", "--for=create", "--namespace", name, "serviceaccount/default", "--timeout=30s"
+    )
+    await run(cluster, name, CLIENT, "pod/client")
+
+
+async def run(cluster: Cluster, namespace: str, manifest: str, *ready: str) -> None:
+    """Apply, and wait until every resource named is rolled out, or Ready if it is a pod."""
+    await cluster.kubectl("apply", "--namespace", namespace, "-f", "-", stdin=manifest)
+    for resource in ready:
+        if resource.startswith("pod/"):
+            wait = ("wait", "--for=condition=Ready", resource)
+        else:
+            wait = ("rollout", "status", resource)
+        await cluster.kubectl(*wait, "--namespace", namespace, "--timeout=60s", timeout=90)
 
 
 async def ask(
