@@ -4,6 +4,7 @@ apply: {in: [clusters], objects: [short forms]}      patch: {in: …, object: "K
 delete: {in: …, object: "Kind ns/name"}              wait: seconds
 controller: {start: [members]} | stop                api: {of: cluster, do: compact | drop watches | stop | start |
 rival: the same, of a second controller                   refuse watches | allow watches | define}
+mesh: the same, of one controller in each member
 expect: {cluster: {…}}                               remember: [clusters]
 untouched: {in: …, objects: […]}                     quiet: seconds
 
@@ -11,6 +12,7 @@ untouched: {in: …, objects: […]}                     quiet: seconds
     "Kind ns/name": {part of the object} | absent
     conditions ns/name: {Valid: "True Valid", …}       of the ServiceExport
     mirrors ns/name: {source cluster: [ready addresses]}
+    events ns/name: ["Kind Reason", …]                 all that were told of the objects of that name, sorted
     dns: {"web.shop.svc A": [data] | NXDOMAIN | NODATA | imported}      "imported": the ips of the ServiceImport
 `remember` keeps uid and resourceVersion of everything of ours; `untouched` demands that they are still the same.
 `quiet` demands that nothing but Leases is written for so long. Every scenario ends with 60 quiet seconds.
@@ -22,7 +24,7 @@ import asyncio
 from collections.abc import Iterable
 from typing import Any
 
-from mcs.model.resources import ENDPOINT_SLICES, SERVICE_EXPORTS, SERVICE_IMPORTS, SERVICES
+from mcs.model.resources import ENDPOINT_SLICES, EVENTS, SERVICE_EXPORTS, SERVICE_IMPORTS, SERVICES
 from mcs.sandbox.errors import internal
 from tests.scenarios.objects import Json, expanded, parse_reference
 from tests.scenarios.world import World
@@ -73,6 +75,12 @@ class Scenario:
             await self._world.start_rival(what["start"])
         else:
             await self._world.stop_rival()
+
+    async def _mesh(self, what: Json | str) -> None:
+        if isinstance(what, dict):
+            await self._world.start_mesh(what["start"])
+        else:
+            await self._world.stop_mesh()
 
     async def _api(self, what: Json) -> None:
         server = self._world.servers[what["of"]]
@@ -150,6 +158,10 @@ class Scenario:
                     problems.append(
                         _difference(f"{cluster} {what}", await self._mirrors(cluster, name), value)
                     )
+                case "events":
+                    problems.append(
+                        _difference(f"{cluster} {what}", await self._events(cluster, name), value)
+                    )
                 case "conditions":
                     problems += await self._condition_problems(cluster, name, value)
                 case _:
@@ -181,6 +193,16 @@ class Scenario:
                 if endpoint.get("conditions", {}).get("ready", True):
                     ready += endpoint["addresses"]
         return {source: sorted(ready) for source, ready in sorted(found.items())}
+
+    async def _events(self, cluster: str, service: str) -> list[str]:
+        namespace, name = service.split("/")
+        return sorted(
+            f"{about['kind']} {event['reason']}"
+            for event in await self._world.apis[cluster].list(EVENTS)
+            if (about := event["involvedObject"])["namespace"] == namespace
+            and about["name"] == name
+            and event["source"]["component"] == "mcs-controller"
+        )
 
     async def _condition_problems(self, cluster: str, service: str, wanted: Json) -> list[str]:
         namespace, name = service.split("/")

@@ -21,7 +21,11 @@ def test_scenario(file: Path, tmp_path: Path) -> None:
 
     async def run() -> None:
         async with running_world(
-            scenario["clusters"], tmp_path, undefined=scenario.get("undefined", ())
+            scenario["clusters"],
+            tmp_path,
+            undefined=scenario.get("undefined", ()),
+            single_stack=scenario.get("single stack", ()),
+            older=scenario.get("older", ()),
         ) as world:
             await Scenario(world).run(scenario["steps"])
 

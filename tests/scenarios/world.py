@@ -32,8 +32,12 @@ from mcs.controllers.processes import (
 from mcs.model.meta import KubernetesObject
 from mcs.model.names import ClusterId
 from mcs.model.resources import Resource
+from mcs.sandbox.apply.causes import not_supported
+from mcs.sandbox.errors import invalid
 from mcs.sandbox.http.server import ApiServer, kubeconfig
+from mcs.sandbox.resources import ResourceType
 from mcs.sandbox.rules.addresses import Network
+from mcs.sandbox.store import Object
 from mcs.sandbox.workloads.simulator import Simulator
 from mcs.web.requests import RequestCounts
 from tests.scenarios.api import Api
@@ -80,9 +84,22 @@ class World:
         """Start another controller for these members, by mistake."""
         await self._start("rival", self._controller(members))
 
-    def _controller(self, members: Sequence[str]) -> ControllerProcess:
+    async def start_mesh(self, members: Sequence[str]) -> None:
+        """Start a controller for each member that writes to that member alone."""
+        for name in members:
+            await self._start(f"mesh {name}", self._controller(members, frozenset({ClusterId(name)})))
+
+    async def stop_mesh(self) -> None:
+        """Stop all of them."""
+        for name in [name for name in self._tasks if name.startswith("mesh ")]:
+            await self._stop(name)
+
+    def _controller(
+        self, members: Sequence[str], targets: frozenset[ClusterId] | None = None
+    ) -> ControllerProcess:
         controller = ControllerProcess(
             {ClusterId(name): client_opener(name, [self._config], name, self.counts) for name in members},
+            targets=targets,
             clock=virtual_now,
             requests=self.counts,
         )
@@ -174,23 +191,35 @@ def _real_time_limit() -> Iterator[None]:
 
 @asynccontextmanager
 async def running_world(
-    clusters: Sequence[str], folder: Path, *, undefined: Sequence[str] = ()
+    clusters: Sequence[str],
+    folder: Path,
+    *,
+    undefined: Sequence[str] = (),
+    single_stack: Sequence[str] = (),
+    older: Sequence[str] = (),
 ) -> AsyncIterator[World]:
     """Sandbox clusters with a DNS server each and, unless they are in `undefined`, our CRDs.
 
-    The controller is started by the scenario.
+    Those in `single_stack` have IPv4 only, those in `older` take of all values of trafficDistribution PreferClose only,
+    as Kubernetes 1.33 does. The controller is started by the scenario.
     """
     async with AsyncExitStack() as stack:
         stack.enter_context(_real_time_limit())
         servers = {
             name: await stack.enter_async_context(
-                ApiServer(name, now=virtual_now, service_ranges=_service_ranges(number))
+                ApiServer(
+                    name,
+                    now=virtual_now,
+                    service_ranges=_service_ranges(number)[: 1 if name in single_stack else 2],
+                )
             )
             for number, name in enumerate(clusters, start=1)
         }
         config = folder / "kubeconfig"
         config.write_text(kubeconfig(list(servers.values())))
         world = World(servers, config)
+        for name in older:
+            servers[name].api.hooks.append(_take_prefer_close_only)
         for name, server in servers.items():
             simulator = asyncio.create_task(Simulator(server.api).run(), name=f"workloads of {name}")
             stack.push_async_callback(_stopped, simulator)
@@ -200,6 +229,17 @@ async def running_world(
                 await world.define(name)
             await world.start_dns(name)
         yield world
+
+
+def _take_prefer_close_only(
+    operation: str, resource: ResourceType, old: Object | None, new: Object | None
+) -> Object | None:
+    if new is not None and resource.plural == "services":
+        value = new["spec"].get("trafficDistribution")
+        if value not in (None, "PreferClose"):
+            cause = not_supported("spec.trafficDistribution", value, ["PreferClose"])
+            raise invalid(resource, new["metadata"]["name"], [cause])
+    return new
 
 
 def _service_ranges(number: int) -> tuple[Network, Network]:
