@@ -1,12 +1,13 @@
-# Everything below needs only Python 3.11 or newer and make; test-real and bench also need Go, once.
+# Everything below needs only Python 3.11 or newer and make; test-real, lab and bench also need Go, once.
 PYTHON ?= python3.11
 BIN := .venv/bin
 INSTALLED := .venv/.installed
+LAB := build/lab
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo test test-real check check-static bench sync-chart clean
+.PHONY: help install demo test test-real lab lab-mcs lab-down check check-static bench sync-chart clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,9 +28,21 @@ demo: $(INSTALLED) ## Start three clusters, the controller and DNS on this machi
 test: $(INSTALLED) ## Run the fast tests: no service, root right or network needed
 	$(BIN)/pytest --ignore=tests/real --ignore=tests/bench
 
-test-real: $(INSTALLED) ## Run the tests against real Kubernetes programs, building those first
+# The tests that need API servers only do not wait for the programs of the nodes.
+test-real: $(INSTALLED) ## Run the tests against real Kubernetes programs, building those first; needs root
 	$(BIN)/python -m tests.lab.binaries
-	MCS_REQUIRE_REAL=1 $(BIN)/pytest tests/real
+	MCS_REQUIRE_REAL=1 $(BIN)/pytest tests/real -m 'not nodes'
+	$(BIN)/python -m tests.lab.binaries nodes
+	MCS_REQUIRE_REAL=1 $(BIN)/pytest tests/real -m nodes
+
+lab: $(INSTALLED) ## Start two whole clusters with nodes and leave build/lab/kubeconfig; needs root
+	$(BIN)/python -m tests.lab.by_hand up $(LAB)
+
+lab-mcs: $(INSTALLED) ## The same with the controller, and with DNS behind each cluster's CoreDNS
+	$(BIN)/python -m tests.lab.by_hand up $(LAB) --mcs
+
+lab-down: $(INSTALLED) ## End the clusters of lab or lab-mcs
+	$(BIN)/python -m tests.lab.by_hand down $(LAB)
 
 check: check-static test ## Run every check: format, lint, types, floors, layout, then the fast tests
 
@@ -49,5 +62,6 @@ sync-chart: ## Copy crds/ into the chart, which must hold the same
 	cp crds/*.yaml charts/mcs/crds/
 
 clean: ## Remove .venv and everything generated here (the cache of built programs stays)
+	test ! -e $(LAB)/pid || $(BIN)/python -m tests.lab.by_hand down $(LAB)
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find mcs dns tests -name __pycache__ -type d -prune -exec rm -rf {} +

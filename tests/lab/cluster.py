@@ -7,6 +7,7 @@ cut. What clusters share, and the order in which their parts start, is with clus
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import os
 import secrets
@@ -291,7 +292,7 @@ class Cluster:
 
 def write_kubeconfig(path: Path, clusters: Mapping[str, Cluster], user: str, *, inside: bool) -> Path:
     """A kubeconfig with a context per cluster, named as in the mapping; the first is the current one."""
-    ca_data = {name: (cluster.folder.parent / "ca.crt") for name, cluster in clusters.items()}
+    authority = {name: (cluster.folder.parent / "ca.crt").read_bytes() for name, cluster in clusters.items()}
     config = {
         "apiVersion": "v1",
         "kind": "Config",
@@ -301,7 +302,7 @@ def write_kubeconfig(path: Path, clusters: Mapping[str, Cluster], user: str, *, 
                 "name": name,
                 "cluster": {
                     "server": cluster.inner_url if inside else cluster.url,
-                    "certificate-authority": str(ca_data[name]),
+                    "certificate-authority-data": base64.b64encode(authority[name]).decode(),
                 },
             }
             for name, cluster in clusters.items()

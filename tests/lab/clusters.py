@@ -29,7 +29,7 @@ from tests.lab.node_files import NodeSetup, ProxyMode
 from tests.lab.processes import LabProcess
 
 PACKAGES = (
-    "containerd runc containernetworking-plugins iptables nftables conntrack iproute2 ipset ebtables socat "
+    "containerd runc containernetworking-plugins iptables nftables conntrack iproute2 ipset ebtables socat kmod "
     "busybox-static bind9-dnsutils netcat-openbsd curl jq"
 )
 _PROGRAMS = ("containerd", "ctr", "runc", "iptables", "nft", "conntrack", "ip", "unshare", "nsenter", "ldd")
