@@ -14,9 +14,11 @@ from mcs.cli.options import parse_clusters
 from mcs.cli.processes import check_configuration
 from mcs.cli.running import run
 from mcs.cli.tables import ClusterView, status_tables
+from mcs.controllers.identity import read_identity
 from mcs.kube.client import Client
 from mcs.kube.config import connect
 from mcs.kube.errors import Forbidden, KubeError, ResourceMissing, Unauthorized, Unreachable
+from mcs.membership.identity import identity_problem
 from mcs.model.names import ClusterId
 from mcs.model.resources import SERVICE_EXPORTS, SERVICE_IMPORTS, Resource
 
@@ -58,6 +60,8 @@ async def _view(cluster: ClusterId, kubeconfig: Sequence[Path] | None, context: 
             client = Client(connection)
             async with asyncio.timeout(PATIENCE):
                 version = (await client.version()).git_version
+            if problem := identity_problem(cluster, await read_identity(client)):
+                return ClusterView(cluster=cluster, version=version, state="refused", problem=problem)
             exports = await _all(client, SERVICE_EXPORTS)
             imports = await _all(client, SERVICE_IMPORTS)
     except (KubeError, TimeoutError) as error:

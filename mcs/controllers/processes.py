@@ -19,6 +19,7 @@ from prometheus_client import CollectorRegistry
 from mcs import __version__
 from mcs.controllers import clusters, zone
 from mcs.controllers.clusters import Work
+from mcs.controllers.identity import Identities
 from mcs.controllers.propagation import Propagation
 from mcs.controllers.services import ServicesController
 from mcs.controllers.zone import ZoneFeed
@@ -172,6 +173,8 @@ def _shown(member: Member[Any]) -> str:
     match member.reachability:
         case Reachability.UNREACHABLE if lacking:
             what = f"does not serve {', '.join(lacking)}; apply the files of crds/"
+        case Reachability.REFUSED:
+            what = f"refused: {member.reason}"
         case Reachability.UNREACHABLE:
             what = f"unreachable: {' '.join(member.reason.split())}"
         case Reachability.SYNCING:
@@ -195,8 +198,9 @@ class ControllerProcess(Process):
     ) -> None:
         registry = new_registry()
         propagation = Propagation(registry, clock)
+        identities = Identities()
         members: list[Member[Work]] = [
-            Member(cluster, open_client, clusters.REFLECTED, propagation.applied)
+            Member(cluster, open_client, clusters.REFLECTED, propagation.applied, identities.admit)
             for cluster, open_client in clients.items()
         ]
         super().__init__(Fleet(members), registry, propagation, requests or RequestCounts())

@@ -4,6 +4,7 @@ from typing import Generic, TypeVar
 
 from msgspec import Struct
 
+from mcs.model.clusters import ClusterProperty
 from mcs.model.events import Event
 from mcs.model.meta import KubernetesObject
 from mcs.model.multicluster import ServiceExport, ServiceImport
@@ -59,4 +60,12 @@ SERVICE_IMPORTS = Resource(
     plural="serviceimports",
     kind="ServiceImport",
     type=ServiceImport,
+)
+CLUSTER_PROPERTIES = Resource(
+    group="about.k8s.io",
+    version="v1beta1",
+    plural="clusterproperties",
+    kind="ClusterProperty",
+    type=ClusterProperty,
+    namespaced=False,
 )

@@ -35,9 +35,20 @@ LONGEST_PAUSE = 60.0
 FIRST_PAUSE = 1.0
 """Bounds of the pause before a cluster is engaged again, in seconds."""
 
+LONGEST_QUESTION_PAUSE = 10.0
+"""Bound of the pause before a cluster is asked again who it is, in seconds."""
+
 
 class Client(Reader, Writer, Creator, Protocol):
     """A connection to one cluster's API server."""
+
+
+Admit = Callable[[ClusterId, Client], Awaitable[None]]
+"""Returns for a cluster that may be worked with. Raises NotAdmittedError, or KubeError when it cannot be asked."""
+
+
+class NotAdmittedError(Exception):
+    """A cluster that must not be worked with, whatever its API server answers; the message says what to do."""
 
 
 class Reflected(Struct, frozen=True):
@@ -55,6 +66,8 @@ class Reachability(StrEnum):
     SYNCING = "syncing"
     REACHABLE = "reachable"
     UNREACHABLE = "unreachable"
+    REFUSED = "refused"
+    """It answers, but is not the cluster that it was given for."""
 
 
 class Member(Generic[K]):
@@ -66,6 +79,7 @@ class Member(Generic[K]):
         open_client: Callable[[], AbstractAsyncContextManager[Client]],
         reflected: Sequence[Reflected],
         on_applied: Applied | None = None,
+        admit: Admit | None = None,
     ) -> None:
         self.cluster = cluster
         self.queue: WorkQueue[K] = WorkQueue()
@@ -77,6 +91,8 @@ class Member(Generic[K]):
         self._open_client = open_client
         self._reflected = reflected
         self._on_applied = on_applied
+        self._admit = admit
+        self._is_refused = False
         self._seen_listeners: list[Callable[[ClusterId], None]] = []
         self._was_seen = False
 
@@ -88,6 +104,8 @@ class Member(Generic[K]):
     @property
     def reachability(self) -> Reachability:
         """What the reflectors experience just now."""
+        if self._is_refused:
+            return Reachability.REFUSED
         if self.error or any(reflector.status.error is not None for reflector in self.reflectors):
             return Reachability.UNREACHABLE
         if not self.reflectors:
@@ -112,6 +130,11 @@ class Member(Generic[K]):
             try:
                 # In a task of its own: a task group of Python before 3.13 may leave its task marked as cancelled.
                 await asyncio.create_task(self._engage(reconcile), name=f"{self.cluster}/engaged")
+            except* NotAdmittedError as errors:
+                if not self._is_refused:
+                    log.error("cluster refused", cluster=self.cluster, problem=str(errors.exceptions[0]))
+                self.error = str(errors.exceptions[0])
+                self._is_refused = True
             except* KubeError as errors:
                 self.error = str(errors.exceptions[0])
                 log.warning("cluster disengaged", cluster=self.cluster, error=self.error)
@@ -126,6 +149,8 @@ class Member(Generic[K]):
 
     async def _engage(self, reconcile: Callable[[K], Awaitable[None]] | None) -> None:
         async with self._open_client() as client:
+            if self._admit is not None:
+                await self._be_admitted(self._admit, client)
             self.error = ""
             events = EventRecorder(client, cluster=self.cluster)
             self.executor = Executor(self.cluster, client, self.caches, self._on_applied, events.record)
@@ -150,6 +175,22 @@ class Member(Generic[K]):
                             work(self.queue, reconcile, self.counts, cluster=self.cluster),
                             name=f"{self.cluster}/work/{number}",
                         )
+
+    async def _be_admitted(self, admit: Admit, client: Client) -> None:
+        """Ask until there is an answer: a cluster that cannot be asked is neither admitted nor refused."""
+        pause = FIRST_PAUSE
+        while True:
+            try:
+                await admit(self.cluster, client)
+            except KubeError as error:
+                if not self.error:
+                    log.warning("cluster cannot be asked who it is", cluster=self.cluster, error=str(error))
+                self.error = str(error)
+            else:
+                self._is_refused = False
+                return
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, LONGEST_QUESTION_PAUSE)
 
     def _tell_synced(self) -> None:
         if self.is_seen and not self._was_seen:

@@ -196,11 +196,11 @@ def test_propagation_is_measured_from_the_change_to_each_stage(tmp_path: Path) -
         *[iter(run_virtual(_measured(tmp_path)))] * 2, strict=True
     )
 
-    assert exported_later == ((0, 0), (0, 0)), "the change is older than the export"
-    assert seven_seconds_old == ((1, 7.0), (1, 7.0))
+    assert exported_later == ((1, 0.0), (1, 0.0)), "an older change counts from the export"
+    assert seven_seconds_old == ((2, 7.0), (2, 7.0))
     # The new controller counts from zero; the DNS server saw the change arrive late, and says so.
-    assert while_away == ((0, 0), (2, 17.0)), "the change is older than the controller"
-    assert after_restart == ((1, 2.0), (3, 19.0))
+    assert while_away == ((0, 0), (3, 17.0)), "the change is older than the controller"
+    assert after_restart == ((1, 2.0), (4, 19.0))
 
 
 async def _malformed_and_cut(folder: Path) -> Scrape:

@@ -4,6 +4,7 @@
     Service: shop/web          ports: [http 80, dns 53/UDP]   headless: true   spec: {…}
     EndpointSlice: shop/web-1  service: web   ports: [http 8080]   ready: […]   not ready: […]   hostnames: […]
     ServiceExport: shop/web    spec: {…}
+    ClusterProperty: name      spec: {value: …}
 
 Any other key is taken as it is, so that a scenario can also say `metadata` or `status`.
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 from mcs.model.resources import (
+    CLUSTER_PROPERTIES,
     ENDPOINT_SLICES,
     NAMESPACES,
     SERVICE_EXPORTS,
@@ -23,7 +25,14 @@ from mcs.model.resources import (
 
 RESOURCES: dict[str, Resource[Any]] = {
     resource.kind: resource
-    for resource in (NAMESPACES, SERVICES, ENDPOINT_SLICES, SERVICE_EXPORTS, SERVICE_IMPORTS)
+    for resource in (
+        NAMESPACES,
+        SERVICES,
+        ENDPOINT_SLICES,
+        SERVICE_EXPORTS,
+        SERVICE_IMPORTS,
+        CLUSTER_PROPERTIES,
+    )
 }
 
 Json = dict[str, Any]

@@ -12,6 +12,7 @@ untouched: {in: …, objects: […]}                     quiet: seconds
     "Kind ns/name": {part of the object} | absent
     conditions ns/name: {Valid: "True Valid", …}       of the ServiceExport
     mirrors ns/name: {source cluster: [ready addresses]}
+    state: "refused"                                   of the cluster, as the controller has it
     events ns/name: ["Kind Reason", …]                 all that were told of the objects of that name, sorted
     dns: {"web.shop.svc A": [data] | NXDOMAIN | NODATA | imported}      "imported": the ips of the ServiceImport
 `remember` keeps uid and resourceVersion of everything of ours; `untouched` demands that they are still the same.
@@ -158,6 +159,8 @@ class Scenario:
                     problems.append(
                         _difference(f"{cluster} {what}", await self._mirrors(cluster, name), value)
                     )
+                case "state":
+                    problems.append(_difference(f"{cluster} state", self._world.state(cluster), value))
                 case "events":
                     problems.append(
                         _difference(f"{cluster} {what}", await self._events(cluster, name), value)

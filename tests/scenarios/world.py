@@ -84,6 +84,11 @@ class World:
         """Start another controller for these members, by mistake."""
         await self._start("rival", self._controller(members))
 
+    def state(self, name: str) -> str:
+        """What the controller says of a member."""
+        assert self.controller is not None
+        return str(self.controller.fleet.members[ClusterId(name)].reachability)
+
     async def start_mesh(self, members: Sequence[str]) -> None:
         """Start a controller for each member that writes to that member alone."""
         for name in members:
