@@ -32,9 +32,11 @@ class Helm:
     async def install(
         self, release: str, namespace: str, values: dict[str, Any], *, kubeconfig: Path, context: str
     ) -> str:
-        """Install the chart with its CRDs; returns what helm tells the user. Raises HelmError."""
+        """Install the chart with its CRDs, or what is new of it; returns what the user is told. Raises HelmError."""
         where = ("--kubeconfig", str(kubeconfig), "--kube-context", context, "--namespace", namespace)
-        return await self("install", release, str(CHART), *where, "--create-namespace", values=values)
+        return await self(
+            "upgrade", "--install", release, str(CHART), *where, "--create-namespace", values=values
+        )
 
     async def __call__(
         self, *arguments: str, values: dict[str, Any] | None = None, timeout: float = 60

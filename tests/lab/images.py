@@ -15,7 +15,7 @@ import re
 import shutil
 import subprocess
 import tarfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -55,42 +55,46 @@ def archive(cache: Path) -> Path:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not target.is_file():
             unfinished = target.with_suffix(".unfinished")
-            _write_archive(unfinished, _images(programs))
+            write_archive(unfinished, _images(programs))
             unfinished.rename(target)
     return target
 
 
 @dataclass(frozen=True)
-class _Image:
+class Image:
+    """One image of one layer; `config` is what runs in it by default, as the OCI image specification has it."""
+
     tag: str
     layer: bytes
     config: Mapping[str, Any]
 
 
-def _images(programs: Mapping[str, Path]) -> Iterator[_Image]:
+def _images(programs: Mapping[str, Path]) -> Iterator[Image]:
     busybox = programs["busybox"]
-    yield _Image(
-        PAUSE, _layer({"/bin/busybox": busybox}), {"Entrypoint": ["/bin/busybox", "sleep", "2147483647"]}
+    yield Image(
+        PAUSE, layer_of({"/bin/busybox": busybox}), {"Entrypoint": ["/bin/busybox", "sleep", "2147483647"]}
     )
     files = {"/bin/busybox": busybox}
     for name, path in programs.items():
         if name != "busybox":
             files[f"/usr/bin/{name.removesuffix('.openbsd')}"] = path
-            files |= {library: Path(library) for library in _libraries(path)}
+            files |= {library: Path(library) for library in libraries_of(path)}
     applets = subprocess.run([busybox, "--list"], capture_output=True, text=True, check=True).stdout.split()
     links = {f"/bin/{applet}": "/bin/busybox" for applet in applets if applet not in _REPLACED_APPLETS}
-    tools = _layer(files, links | {"/bin/sh": "/usr/bin/dash"})
+    tools = layer_of(files, links | {"/bin/sh": "/usr/bin/dash"})
     environment = ["PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"]
-    yield _Image(SOCAT, tools, {"Env": environment, "Entrypoint": ["socat"]})
-    yield _Image(NETSHOOT, tools, {"Env": environment, "Cmd": ["/bin/sh"]})
+    yield Image(SOCAT, tools, {"Env": environment, "Entrypoint": ["socat"]})
+    yield Image(NETSHOOT, tools, {"Env": environment, "Cmd": ["/bin/sh"]})
 
 
-def _libraries(program: Path) -> list[str]:
-    said = subprocess.run(["ldd", program], capture_output=True, text=True, check=False).stdout
-    return re.findall(r"(/\S+) \(0x", said)
+def libraries_of(*programs: Path) -> set[str]:
+    """Paths of the shared libraries that the programs are linked with."""
+    said = subprocess.run(["ldd", *programs], capture_output=True, text=True, check=False).stdout
+    return set(re.findall(r"(/\S+) \(0x", said))
 
 
-def _layer(files: Mapping[str, Path], links: Mapping[str, str] | None = None) -> bytes:
+def layer_of(files: Mapping[str, Path], links: Mapping[str, str] | None = None) -> bytes:
+    """A tar file of the files by the path each gets, of symbolic links, and of what every program expects."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as layer:
         texts = {
@@ -118,7 +122,8 @@ def _layer(files: Mapping[str, Path], links: Mapping[str, str] | None = None) ->
     return buffer.getvalue()
 
 
-def _write_archive(path: Path, images: Iterator[_Image]) -> None:
+def write_archive(path: Path, images: Iterable[Image]) -> None:
+    """Write one docker-archive with all of the images."""
     index: list[Mapping[str, Any]] = []
     written: set[str] = set()
     with tarfile.open(path, "w") as archived:

@@ -16,6 +16,7 @@ from tests.lab.control_planes import ControlPlane, ControlPlanes, free_ports
 from tests.lab.helm import Helm
 from tests.lab.kubectl import Kubectl, kubectl_binary
 from tests.lab.mcs import dig, eventually, rcode, running
+from tests.lab.processes import LabProcess
 from tests.lab.rights import roles_of_the_readme
 from tests.real.chart_roles import ROLES, Manifest, chosen, container
 
@@ -113,9 +114,11 @@ def write(folder: Path, files: dict[str, str]) -> None:
         (folder / name).write_text(text)
 
 
-async def probes_pass(program: Manifest, port: int) -> bool:
-    """True when the kubelet would find the program alive and ready."""
-    paths = [program[probe]["httpGet"]["path"] for probe in ("livenessProbe", "readinessProbe")]
+async def probes_pass(process: LabProcess, program: Manifest, port: int) -> bool:
+    """True when the kubelet would find the program alive and ready. Raises LabError when it has ended."""
+    process.check_running()
+    probes = ("startupProbe", "livenessProbe", "readinessProbe")
+    paths = [program[probe]["httpGet"]["path"] for probe in probes]
     try:
         async with aiohttp.ClientSession() as session:
             for path in paths:
@@ -154,8 +157,8 @@ async def test_with_the_rights_of_the_chart_an_export_comes_answers_and_goes_and
         )
         as_its_account = ("--kubeconfig", str(local / "kubeconfig"))
         async with (
-            running("controller", *controller["args"], folder=tmp_path),
-            running("dns", *dns["args"], *as_its_account, folder=tmp_path),
+            running("controller", *controller["args"], folder=tmp_path) as one,
+            running("dns", *dns["args"], *as_its_account, folder=tmp_path) as other,
         ):
 
             async def exported() -> bool:
@@ -168,8 +171,8 @@ async def test_with_the_rights_of_the_chart_an_export_comes_answers_and_goes_and
                 left = await west("get", "svcim,services,endpointslices", "--namespace", "shop", "-o", "name")
                 return await rcode(dns_port, web, "A") == "NXDOMAIN" and not left
 
-            for program, port in ((controller, metrics[0]), (dns, metrics[1])):
-                await eventually("the probes pass", partial(probes_pass, program, port))
+            for process, program, port in ((one, controller, metrics[0]), (other, dns, metrics[1])):
+                await eventually("the probes pass", partial(probes_pass, process, program, port))
             await east("apply", "-f", "-", stdin=EXPORTED)
             await eventually("the export is Valid, Ready and without Conflict", exported)
             await eventually("its name answers", lambda: dig(dns_port, web, "A"))

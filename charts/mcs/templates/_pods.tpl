@@ -29,7 +29,12 @@ capabilities:
 {{- end }}
 {{- end -}}
 
+{{/* A start takes seconds of CPU, which a busy node may take a minute to give. */}}
 {{- define "mcs.probes" -}}
+startupProbe:
+  httpGet: {path: /healthz, port: metrics}
+  periodSeconds: 1
+  failureThreshold: 60
 livenessProbe:
   httpGet: {path: /healthz, port: metrics}
   periodSeconds: 10
