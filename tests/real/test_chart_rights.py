@@ -52,6 +52,10 @@ endpoints:
 apiVersion: multicluster.x-k8s.io/v1beta1
 kind: ServiceExport
 metadata: {name: web, namespace: shop}
+---
+apiVersion: multicluster.x-k8s.io/v1beta1
+kind: ServiceExport
+metadata: {name: without-a-service, namespace: shop}
 """
 
 
@@ -175,6 +179,8 @@ async def test_with_the_rights_of_the_chart_an_export_comes_answers_and_goes_and
                 await eventually("the probes pass", partial(probes_pass, process, program, port))
             await east("apply", "-f", "-", stdin=EXPORTED)
             await eventually("the export is Valid, Ready and without Conflict", exported)
+            events = ("get", "events", "--namespace", "shop", "-o", "name")
+            await eventually("the export without a Service is told of", lambda: east(*events))
             await eventually("its name answers", lambda: dig(dns_port, web, "A"))
             assert await dig(dns_port, web, "A", "+tcp")
             await east("delete", "svcex", "web", "--namespace", "shop")
