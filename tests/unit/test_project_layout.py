@@ -29,6 +29,7 @@ DOCUMENTS = {
         *ROOT.glob("*.md"),
         *ROOT.glob("docs/*.md"),
         *ROOT.glob("dns/*.md"),
+        *ROOT.glob("charts/*/*.md"),
         *ROOT.glob("tests/**/*.md"),
     )
 }
