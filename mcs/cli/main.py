@@ -39,11 +39,32 @@ LogLevel = Annotated[str, typer.Option(metavar="LEVEL", help="Log from debug, in
 LogJson = Annotated[bool, typer.Option("--log-json", help="Log one JSON object a line.")]
 Zone = Annotated[str, typer.Option(metavar="NAME", help="The DNS zone of the clusterset.")]
 
+# Hidden, for typer would describe it as "<str>"; the usage line shows it all the same.
+ExportedService = Annotated[str, typer.Argument(metavar="NAMESPACE/NAME", hidden=True)]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Change nothing; print the objects as YAML.")]
+
 
 @app.command(short_help="Sync the exports of all members into each of them.")
 def controller(
     cluster: Clusters,
     kubeconfig: Kubeconfig = None,
+    targets: Annotated[
+        str,
+        typer.Option(
+            metavar="all|self",
+            help="Write to all members, or to --self only: then each member has a controller of its own.",
+        ),
+    ] = "all",
+    own: Annotated[
+        str | None, typer.Option("--self", metavar="ID", help="The member that --targets self writes to.")
+    ] = None,
+    auto_export: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SELECTOR",
+            help="Export the Services with these labels, for example tier=web; an empty selector matches nothing.",
+        ),
+    ] = None,
     metrics_listen: MetricsListen = "127.0.0.1:8080",
     dns_listen: Annotated[
         str | None, typer.Option(metavar="IP:PORT", help="Also answer DNS here, for --dns-cluster.")
@@ -60,7 +81,8 @@ def controller(
 ) -> None:
     """Import the exported Services of all members into each of them.
 
-    Runs until SIGINT (Ctrl-C) or SIGTERM. Members need the CRDs of crds/.
+    Either one controller works for all members, or one in each, with --targets self; both do the same, and one may take
+    the place of the other. Runs until SIGINT (Ctrl-C) or SIGTERM. Members need the CRDs of crds/.
     """
     from mcs.cli.processes import run_controller
 
@@ -68,6 +90,9 @@ def controller(
         clusters=cluster,
         kubeconfig=kubeconfig,
         metrics_listen=metrics_listen,
+        targets=targets,
+        own=own,
+        auto_export=auto_export,
         dns_listen=dns_listen,
         dns_cluster=dns_cluster,
         zone=zone,
@@ -123,6 +148,33 @@ def sandbox(
     from mcs.cli.sandbox import run_sandbox
 
     run_sandbox(check=check, log_level=log_level)
+
+
+@app.command(short_help="Export a Service to the clusterset.")
+def export(
+    service: ExportedService,
+    cluster: Clusters,
+    kubeconfig: Kubeconfig = None,
+    to: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ID", help="Export to this cluster only, and to its own. Repeatable."),
+    ] = None,
+    dry_run: DryRun = False,
+) -> None:
+    """Export a Service of the given clusters: make its ServiceExport there, unless there is one."""
+    from mcs.cli.exporting import export_service
+
+    export_service(service, cluster, kubeconfig, to=to or (), dry_run=dry_run)
+
+
+@app.command(short_help="Take back the export of a Service.")
+def unexport(
+    service: ExportedService, cluster: Clusters, kubeconfig: Kubeconfig = None, dry_run: DryRun = False
+) -> None:
+    """Delete the ServiceExport of a Service in the given clusters, where there is one."""
+    from mcs.cli.exporting import unexport_service
+
+    unexport_service(service, cluster, kubeconfig, dry_run=dry_run)
 
 
 @app.command()

@@ -5,7 +5,9 @@ from ipaddress import ip_address
 
 from mcs.cli.problems import WrongOptionError
 from mcs.controllers.processes import DnsOptions, Listen
-from mcs.model.names import ClusterId, cluster_id_error
+from mcs.model.names import ClusterId, ServiceKey, cluster_id_error, is_dns_label
+from mcs.model.selectors import Selector, parse_selector
+from mcs.services.validity import is_denied
 from mcs_dns.zone import Zone
 
 LOG_LEVELS = ("debug", "info", "warning", "error")
@@ -82,3 +84,52 @@ def parse_dns_cluster(
             f"--dns-cluster {dns_cluster!r} is no member; choose one of {', '.join(contexts)}"
         )
     return ClusterId(dns_cluster)
+
+
+def parse_targets(
+    contexts: dict[ClusterId, str], targets: str, own: str | None
+) -> frozenset[ClusterId] | None:
+    """The members to write to, None for all. Raises WrongOptionError."""
+    if targets not in ("all", "self"):
+        raise WrongOptionError(f"--targets {targets!r} is not known; use all or self")
+    if targets == "all" and own is not None:
+        raise WrongOptionError("--self needs --targets self: without it all members are written to")
+    if targets == "all":
+        return None
+    if own is None:
+        raise WrongOptionError("--targets self needs --self ID: the member that is written to")
+    if own not in contexts:
+        raise WrongOptionError(f"--self {own!r} is no member; choose one of {', '.join(contexts)}")
+    return frozenset({ClusterId(own)})
+
+
+def parse_auto_export(text: str | None) -> Selector | None:
+    """The Services to export without being asked; None when that is off. Raises WrongOptionError."""
+    if text is None:
+        return None
+    try:
+        return parse_selector(text)
+    except ValueError as error:
+        raise WrongOptionError(
+            f"--auto-export {text!r}: {error}; write for example tier=web,!internal"
+        ) from error
+
+
+def parse_service(text: str) -> ServiceKey:
+    """`NAMESPACE/NAME` of a Service that may be exported. Raises WrongOptionError."""
+    namespace, slash, name = text.partition("/")
+    if not slash or not is_dns_label(namespace) or not is_dns_label(name):
+        raise WrongOptionError(f"{text!r} is no Service; write NAMESPACE/NAME")
+    if is_denied(namespace):
+        raise WrongOptionError(
+            f"Services of namespace {namespace!r} belong to each cluster alone; choose another"
+        )
+    return ServiceKey(namespace, name)
+
+
+def parse_targeted(ids: Sequence[str]) -> tuple[str, ...] | None:
+    """The clusters that `--to` names, sorted; None when it is not given. Raises WrongOptionError."""
+    for text in ids:
+        if (problem := cluster_id_error(text)) is not None:
+            raise WrongOptionError(f"--to {text!r}: {problem}")
+    return tuple(sorted(set(ids))) or None

@@ -7,11 +7,13 @@ import structlog
 
 from mcs.cli.logs import set_up_logs
 from mcs.cli.options import (
+    parse_auto_export,
     parse_clusters,
     parse_dns_cluster,
     parse_dns_options,
     parse_listen,
     parse_log_level,
+    parse_targets,
 )
 from mcs.cli.problems import UserMistakeError
 from mcs.cli.running import run
@@ -29,6 +31,9 @@ def run_controller(
     clusters: Sequence[str],
     kubeconfig: Sequence[Path] | None,
     metrics_listen: str,
+    targets: str,
+    own: str | None,
+    auto_export: str | None,
     dns_listen: str | None,
     dns_cluster: str | None,
     zone: str,
@@ -37,6 +42,8 @@ def run_controller(
 ) -> None:
     """Run `mcs controller` until a signal stops it. Raises UserMistakeError."""
     contexts = parse_clusters(clusters)
+    written = parse_targets(contexts, targets, own)
+    selector = parse_auto_export(auto_export)
     answered = parse_dns_cluster(contexts, dns_listen, dns_cluster)
     dns_options = parse_dns_options("--dns-listen", dns_listen or ":0", zone, ttl=5)
     metrics = parse_listen("--metrics-listen", metrics_listen)
@@ -49,7 +56,7 @@ def run_controller(
             cluster: client_opener(cluster, kubeconfig, context, counts)
             for cluster, context in contexts.items()
         }
-        process = ControllerProcess(openers, requests=counts)
+        process = ControllerProcess(openers, targets=written, auto_export=selector, requests=counts)
         process.serve_metrics(metrics)
         if answered is not None:
             process.serve_dns(process.fleet.members[answered], dns_options)

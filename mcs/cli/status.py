@@ -8,6 +8,7 @@ from typing import Any
 
 from rich.console import Console
 
+from mcs.cli.answers import PATIENCE, state_and_problem
 from mcs.cli.drawing import draw
 from mcs.cli.logs import set_up_logs
 from mcs.cli.options import parse_clusters
@@ -17,13 +18,10 @@ from mcs.cli.tables import ClusterView, status_tables
 from mcs.controllers.identity import read_identity
 from mcs.kube.client import Client
 from mcs.kube.config import connect
-from mcs.kube.errors import Forbidden, KubeError, ResourceMissing, Unauthorized, Unreachable
+from mcs.kube.errors import KubeError
 from mcs.membership.identity import identity_problem
 from mcs.model.names import ClusterId
 from mcs.model.resources import SERVICE_EXPORTS, SERVICE_IMPORTS, Resource
-
-PATIENCE = 10.0
-"""Seconds until a cluster must have answered first; lists may take longer. The others do not wait for their turn."""
 
 INTERRUPTED = 130
 """The exit status that shells give to what Ctrl-C ended."""
@@ -65,34 +63,10 @@ async def _view(cluster: ClusterId, kubeconfig: Sequence[Path] | None, context: 
             exports = await _all(client, SERVICE_EXPORTS)
             imports = await _all(client, SERVICE_IMPORTS)
     except (KubeError, TimeoutError) as error:
-        state, problem = _state_and_problem(error, context)
+        state, problem = state_and_problem(error, context)
         return ClusterView(cluster=cluster, version=version, state=state, problem=" ".join(problem.split()))
     return ClusterView(cluster=cluster, version=version, exports=exports, imports=imports)
 
 
 async def _all(client: Client, resource: Resource[Any]) -> tuple[Any, ...]:
     return tuple([item async for page in client.list_pages(resource) for item in page.items])
-
-
-def _state_and_problem(error: KubeError | TimeoutError, context: str) -> tuple[str, str]:
-    """A word or two for the table, and a sentence that says what to do."""
-    match error:
-        case ResourceMissing():
-            return "CRDs missing", f"its CRDs are missing; run: kubectl --context {context} apply -f crds/"
-        case Unauthorized():
-            return (
-                "not authorized",
-                f"it does not accept the credentials of context {context!r} ({error}); renew them",
-            )
-        case Forbidden():
-            return "forbidden", f"{error}; allow the user of context {context!r} to list these"
-        case TimeoutError():
-            return "unreachable", f"no answer within {PATIENCE:g} s; check that its API server is well"
-        case Unreachable():
-            reason = str(error).partition(": ")[2] or str(error)
-            return (
-                "unreachable",
-                f"{reason}; check that its API server runs, and the server of context {context!r}",
-            )
-        case _:
-            return "failed", f"{error}; look into the log of its API server"

@@ -6,21 +6,18 @@ from typing import Any, Literal, NamedTuple
 from mcs.model.addresses import families_of
 from mcs.model.meta import KubernetesObject
 from mcs.model.multicluster import ServiceExport, ServiceImport
-from mcs.model.names import SERVICE_NAME_LABEL, ClusterId, ServiceKey, derived_service_name
+from mcs.model.names import API_SERVER, SERVICE_NAME_LABEL, ClusterId, ServiceKey, derived_service_name
 from mcs.model.resources import ENDPOINT_SLICES, NAMESPACES, SERVICE_EXPORTS, SERVICE_IMPORTS, SERVICES
 from mcs.model.services import Namespace, Service
 from mcs.model.slices import EndpointSlice
 from mcs.runtime.cache import Cache
 from mcs.runtime.fleet import Reflected
 
-API_SERVER = ServiceKey("default", "kubernetes")
-"""The Service that every API server makes for itself, of the first family of its cluster."""
-
 
 class Work(NamedTuple):
-    """A piece of work in one cluster: the import of a service there, or the conditions of its export there."""
+    """A piece of work in one cluster: the import of a service, the conditions of its export, or its auto-export."""
 
-    about: Literal["import", "export"]
+    about: Literal["import", "export", "auto-export"]
     service: ServiceKey
 
     def __str__(self) -> str:
@@ -144,7 +141,10 @@ class ClusterCaches(NamedTuple):
         return keys
 
     def service_families(self) -> frozenset[str] | None:
-        """The IP families in which Services here have addresses; None while not even the API server's own is known."""
+        """The IP families in which Services here have addresses; None while not even the API server's own is known.
+
+        The API server gives its own Service the first family of the cluster.
+        """
         if self.services.get(API_SERVER) is None:
             return None
         return frozenset(str(family) for family in self.services.values("family"))

@@ -18,6 +18,7 @@ from prometheus_client import CollectorRegistry
 
 from mcs import __version__
 from mcs.controllers import clusters, zone
+from mcs.controllers.auto_export import AutoExportController
 from mcs.controllers.clusters import Work
 from mcs.controllers.identity import Identities
 from mcs.controllers.propagation import Propagation
@@ -27,6 +28,7 @@ from mcs.kube.client import Client as KubernetesClient
 from mcs.kube.config import connect
 from mcs.kube.errors import ResourceMissing
 from mcs.model.names import ClusterId
+from mcs.model.selectors import Selector
 from mcs.runtime.fleet import Client, Fleet, Member, Reachability
 from mcs.web.metrics import DnsCollector, ExportsCollector, FleetCollector, WorkCollector, new_registry
 from mcs.web.requests import RequestCounts
@@ -186,13 +188,17 @@ def _shown(member: Member[Any]) -> str:
 
 
 class ControllerProcess(Process):
-    """`mcs controller`: every member's exports become imports in every member, or in those of `targets` only."""
+    """`mcs controller`: every member's exports become imports in every member, or in those of `targets` only.
+
+    The Services that `auto_export` selects are exported without being asked.
+    """
 
     def __init__(
         self,
         clients: Mapping[ClusterId, OpenClient],
         *,
         targets: frozenset[ClusterId] | None = None,
+        auto_export: Selector | None = None,
         clock: Clock = utc_now,
         requests: RequestCounts | None = None,
     ) -> None:
@@ -207,7 +213,18 @@ class ControllerProcess(Process):
         registry.register(WorkCollector(self.fleet))
         registry.register(ExportsCollector(self.fleet))
         self.services = ServicesController(self.fleet, clock, targets)
-        self._reconcile = self.services.reconcile
+        self._auto_export = (
+            None
+            if auto_export is None
+            else AutoExportController(self.fleet, auto_export, targets or frozenset(clients))
+        )
+        self._reconcile = self._reconciled
+
+    async def _reconciled(self, cluster: ClusterId, work: Work) -> None:
+        if work.about != "auto-export":
+            await self.services.reconcile(cluster, work)
+        elif self._auto_export is not None:
+            await self._auto_export.reconcile(cluster, work.service)
 
 
 class DnsProcess(Process):

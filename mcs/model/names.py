@@ -23,6 +23,9 @@ class ServiceKey(NamedTuple):
         return f"{self.namespace}/{self.name}"
 
 
+API_SERVER = ServiceKey("default", "kubernetes")
+"""The Service that every API server makes for itself: it means another thing in every cluster."""
+
 FIELD_MANAGER = "mcs-controller"
 """The one field manager of everything we apply."""
 

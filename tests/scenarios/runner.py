@@ -4,7 +4,7 @@ apply: {in: [clusters], objects: [short forms]}      patch: {in: …, object: "K
 delete: {in: …, object: "Kind ns/name"}              wait: seconds
 controller: {start: [members]} | stop                api: {of: cluster, do: compact | drop watches | stop | start |
 rival: the same, of a second controller                   refuse watches | allow watches | define}
-mesh: the same, of one controller in each member
+mesh: the same, of one controller in each member          A controller may have `auto export: label selector`
 expect: {cluster: {…}}                               remember: [clusters]
 untouched: {in: …, objects: […]}                     quiet: seconds
 
@@ -67,7 +67,7 @@ class Scenario:
 
     async def _controller(self, what: Json | str) -> None:
         if isinstance(what, dict):
-            await self._world.start_controller(what["start"])
+            await self._world.start_controller(what["start"], what.get("auto export"))
         else:
             await self._world.stop_controller()
 

@@ -32,6 +32,7 @@ from mcs.controllers.processes import (
 from mcs.model.meta import KubernetesObject
 from mcs.model.names import ClusterId
 from mcs.model.resources import Resource
+from mcs.model.selectors import parse_selector
 from mcs.sandbox.apply.causes import not_supported
 from mcs.sandbox.errors import invalid
 from mcs.sandbox.http.server import ApiServer, kubeconfig
@@ -75,9 +76,9 @@ class World:
         self._config = config
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
-    async def start_controller(self, members: Sequence[str]) -> None:
-        """Start a controller for these members."""
-        self.controller = self._controller(members)
+    async def start_controller(self, members: Sequence[str], auto_export: str | None = None) -> None:
+        """Start a controller for these members, that exports the Services of a label selector if there is one."""
+        self.controller = self._controller(members, auto_export=auto_export)
         await self._start("controller", self.controller)
 
     async def start_rival(self, members: Sequence[str]) -> None:
@@ -100,11 +101,15 @@ class World:
             await self._stop(name)
 
     def _controller(
-        self, members: Sequence[str], targets: frozenset[ClusterId] | None = None
+        self,
+        members: Sequence[str],
+        targets: frozenset[ClusterId] | None = None,
+        auto_export: str | None = None,
     ) -> ControllerProcess:
         controller = ControllerProcess(
             {ClusterId(name): client_opener(name, [self._config], name, self.counts) for name in members},
             targets=targets,
+            auto_export=None if auto_export is None else parse_selector(auto_export),
             clock=virtual_now,
             requests=self.counts,
         )

@@ -80,6 +80,19 @@ CONTROLLER = ("controller", "--cluster", "east")
         (("sandbox", "--log-level", "loud"), "--log-level 'loud' is not known"),
         (("dns", "--log-level", "loud"), "--log-level 'loud' is not known; use one of debug, info, warning"),
         ((*CONTROLLER, "--log-level", "INFO"), "--log-level 'INFO' is not known"),
+        ((*CONTROLLER, "--targets", "some"), "--targets 'some' is not known; use all or self"),
+        ((*CONTROLLER, "--targets", "self"), "--targets self needs --self ID"),
+        ((*CONTROLLER, "--self", "east"), "--self needs --targets self"),
+        (
+            (*CONTROLLER, "--targets", "self", "--self", "west"),
+            "--self 'west' is no member; choose one of east",
+        ),
+        ((*CONTROLLER, "--auto-export", "tier=we b"), "--auto-export 'tier=we b': 'tier=we b' is no label"),
+        (("export", "web", "--cluster", "east"), "'web' is no Service; write NAMESPACE/NAME"),
+        (("unexport", "shop/Web", "--cluster", "east"), "'shop/Web' is no Service; write NAMESPACE/NAME"),
+        (("export", "kube-system/dns", "--cluster", "east"), "belong to each cluster alone"),
+        (("export", "shop/web", "--cluster", "east", "--to", "x.y.z"), "--to 'x.y.z': cluster id 'x.y.z'"),
+        (("export", "shop/web"), "Missing option '--cluster'; see mcs export --help"),
     ],
 )
 def test_a_wrong_option_is_one_line_and_status_2(
@@ -108,6 +121,8 @@ def test_help_fits_80_columns_and_lists_the_commands_in_the_order_of_their_use(
         ["controller", "--help"],
         ["dns", "--help"],
         ["sandbox", "--help"],
+        ["export", "--help"],
+        ["unexport", "--help"],
         ["status", "--help"],
     ):
         monkeypatch.setattr(sys, "argv", ["mcs", *arguments])
@@ -121,4 +136,4 @@ def test_help_fits_80_columns_and_lists_the_commands_in_the_order_of_their_use(
         assert "<" not in shown, "every value has a name that means something"
         if not arguments:
             listed = [line.split()[0] for line in shown.partition("Commands:")[2].splitlines() if line]
-            assert listed == ["controller", "dns", "sandbox", "status", "version"]
+            assert listed == ["controller", "dns", "sandbox", "export", "unexport", "status", "version"]

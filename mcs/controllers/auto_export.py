@@ -1,0 +1,61 @@
+"""Exports the Services that a label selector selects: which change touches which, then observe, plan, execute."""
+
+from functools import partial
+from typing import Any
+
+from mcs.controllers.clusters import ClusterCaches, Work
+from mcs.model.names import ClusterId, ServiceKey
+from mcs.model.selectors import Selector
+from mcs.runtime.cache import Delta
+from mcs.runtime.fleet import Fleet
+from mcs.services.auto_export import ObservedService, plan_auto_export
+
+
+class AutoExportController:
+    """Reconciles the automatic exports of the members `targets`."""
+
+    def __init__(self, fleet: Fleet[Work], selector: Selector, targets: frozenset[ClusterId]) -> None:
+        self._fleet = fleet
+        self._selector = selector
+        self._caches = {
+            cluster: ClusterCaches.of(fleet.members[cluster].caches) for cluster in sorted(targets)
+        }
+        for cluster, caches in self._caches.items():
+            caches.services.listen(partial(self._service_touch, cluster))
+            caches.exports.listen(partial(self._export_touch, cluster))
+            fleet.members[cluster].on_seen(self._enqueue_all_of)
+
+    async def reconcile(self, cluster: ClusterId, key: ServiceKey) -> None:
+        """Make or take back the export of one Service."""
+        member, caches = self._fleet.members[cluster], self._caches[cluster]
+        if not member.is_seen or member.executor is None:
+            return
+        # What cannot be decoded may be selected, or exported by a user.
+        if key in caches.services.malformed or key in caches.exports.malformed:
+            return
+        observed = ObservedService(cluster, key, caches.services.get(key), caches.exports.get(key))
+        await member.executor.execute(plan_auto_export(observed, self._selector))
+
+    def _service_touch(self, cluster: ClusterId, delta: Delta[Any]) -> None:
+        member = self._fleet.members[cluster]
+        if member.is_seen and self._concerns(delta):
+            member.queue.add(Work("auto-export", delta.key))
+
+    def _export_touch(self, cluster: ClusterId, delta: Delta[Any]) -> None:
+        """Only that an export comes or goes can make a difference."""
+        member = self._fleet.members[cluster]
+        if member.is_seen and (delta.old is None or delta.new is None):
+            member.queue.add(Work("auto-export", delta.key))
+
+    def _concerns(self, delta: Delta[Any]) -> bool:
+        """Most Services are none of our business, whatever becomes of them."""
+        objects = [each for each in (delta.old, delta.new) if each is not None]
+        return not objects or any(
+            each.is_ours or self._selector.selects(each.metadata.labels) for each in objects
+        )
+
+    def _enqueue_all_of(self, cluster: ClusterId) -> None:
+        caches, queue = self._caches[cluster], self._fleet.members[cluster].queue
+        selected = {each.key for each in caches.services if self._selector.selects(each.metadata.labels)}
+        for key in sorted(selected | {each.key for each in caches.exports if each.is_ours}):
+            queue.add(Work("auto-export", key))
