@@ -7,15 +7,18 @@ rival: the same, of a second controller                   refuse watches | allow
 mesh: the same, of one controller in each member          A controller may have `auto export: label selector`
 expect: {cluster: {…}}                               remember: [clusters]
 untouched: {in: …, objects: […]}                     quiet: seconds
+kept: {in: …, objects: […]}                          repeat: {times: number, steps: […]}
 
 `expect` says of a cluster what its API and its DNS shall say, and waits for it, at most `PATIENCE` seconds:
     "Kind ns/name": {part of the object} | absent
     conditions ns/name: {Valid: "True Valid", …}       of the ServiceExport
     mirrors ns/name: {source cluster: [ready addresses]}
+    ports ns/name: {source cluster: ["name port", …]}  of its mirrors, sorted
     state: "refused"                                   of the cluster, as the controller has it
     events ns/name: ["Kind Reason", …]                 all that were told of the objects of that name, sorted
     dns: {"web.shop.svc A": [data] | NXDOMAIN | NODATA | imported}      "imported": the ips of the ServiceImport
-`remember` keeps uid and resourceVersion of everything of ours; `untouched` demands that they are still the same.
+`remember` keeps uid and resourceVersion of everything of ours; `untouched` demands that they are still the same,
+`kept` that they are still the same objects with the same addresses, whatever else was written.
 `quiet` demands that nothing but Leases is written for so long. Every scenario ends with 60 quiet seconds.
 """
 
@@ -23,7 +26,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from mcs.model.resources import ENDPOINT_SLICES, EVENTS, SERVICE_EXPORTS, SERVICE_IMPORTS, SERVICES
 from mcs.sandbox.errors import internal
@@ -33,21 +36,36 @@ from tests.scenarios.world import World
 PATIENCE = 30.0
 
 
+class Version(NamedTuple):
+    """What tells whether an object is the same one, and whether it was written meanwhile."""
+
+    uid: str
+    resource_version: str
+    addresses: tuple[str, ...]
+
+
 class Scenario:
     """One scenario against one world."""
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._remembered: dict[tuple[str, str], tuple[str, str]] = {}
+        self._remembered: dict[tuple[str, str], Version] = {}
 
     async def run(self, steps: Iterable[Json]) -> None:
         """Carry out all steps. Raises AssertionError with the number of the step that does not hold."""
-        for number, step in enumerate([*steps, {"wait": 5}, {"quiet": 60}], start=1):
+        await self._carry_out([*steps, {"wait": 5}, {"quiet": 60}])
+
+    async def _carry_out(self, steps: Iterable[Json]) -> None:
+        for number, step in enumerate(steps, start=1):
             ((verb, what),) = step.items()
             try:
                 await getattr(self, f"_{verb}")(what)
             except AssertionError as error:
                 raise AssertionError(f"step {number} ({verb}): {error}") from error
+
+    async def _repeat(self, what: Json) -> None:
+        for _ in range(what["times"]):
+            await self._carry_out(what["steps"])
 
     async def _apply(self, what: Json) -> None:
         for cluster in _listed(what["in"]):
@@ -130,19 +148,29 @@ class Scenario:
                 before = self._remembered[cluster, reference]
                 assert versions.get(reference) == before, f"{cluster}: {reference} was {before}"
 
+    async def _kept(self, what: Json) -> None:
+        for cluster in _listed(what["in"]):
+            versions = await self._versions(cluster)
+            for reference in what["objects"]:
+                before, now = self._remembered[cluster, reference], versions.get(reference)
+                is_same = now is not None and (now.uid, now.addresses) == (before.uid, before.addresses)
+                assert is_same, f"{cluster}: {reference} was {before}, is {now}"
+
     async def _quiet(self, seconds: float) -> None:
         before = self._world.writes()
         await asyncio.sleep(seconds)
         after = self._world.writes()
         assert after == before, f"writes went from {before} to {after}"
 
-    async def _versions(self, cluster: str) -> dict[str, tuple[str, str]]:
-        versions: dict[str, tuple[str, str]] = {}
+    async def _versions(self, cluster: str) -> dict[str, Version]:
+        versions: dict[str, Version] = {}
         for resource in (SERVICES, SERVICE_IMPORTS, ENDPOINT_SLICES, SERVICE_EXPORTS):
             for obj in await self._world.apis[cluster].list(resource):
                 meta = obj["metadata"]
                 reference = f"{resource.kind} {meta['namespace']}/{meta['name']}"
-                versions[reference] = (meta["uid"], meta["resourceVersion"])
+                spec = obj.get("spec", {})
+                addresses = tuple(spec.get("ips") or spec.get("clusterIPs") or ())
+                versions[reference] = Version(meta["uid"], meta["resourceVersion"], addresses)
         return versions
 
     async def _problems(self, cluster: str, wanted: Json) -> list[str]:
@@ -158,6 +186,10 @@ class Scenario:
                 case "mirrors":
                     problems.append(
                         _difference(f"{cluster} {what}", await self._mirrors(cluster, name), value)
+                    )
+                case "ports":
+                    problems.append(
+                        _difference(f"{cluster} {what}", await self._mirrored_ports(cluster, name), value)
                     )
                 case "state":
                     problems.append(_difference(f"{cluster} state", self._world.state(cluster), value))
@@ -183,19 +215,31 @@ class Scenario:
         return _difference(f"{cluster} dns {question}", await self._world.ask(cluster, name, kind), wanted)
 
     async def _mirrors(self, cluster: str, service: str) -> dict[str, list[str]]:
-        namespace, name = service.split("/")
         found: dict[str, list[str]] = {}
-        for obj in await self._world.apis[cluster].list(ENDPOINT_SLICES):
-            labels = obj["metadata"].get("labels", {})
-            if obj["metadata"]["namespace"] != namespace:
-                continue
-            if labels.get("multicluster.kubernetes.io/service-name") != name:
-                continue
-            ready = found.setdefault(labels["multicluster.kubernetes.io/source-cluster"], [])
+        for source, obj in await self._mirror_slices(cluster, service):
+            ready = found.setdefault(source, [])
             for endpoint in obj.get("endpoints") or []:
                 if endpoint.get("conditions", {}).get("ready", True):
                     ready += endpoint["addresses"]
         return {source: sorted(ready) for source, ready in sorted(found.items())}
+
+    async def _mirrored_ports(self, cluster: str, service: str) -> dict[str, list[str]]:
+        found: dict[str, set[str]] = {}
+        for source, obj in await self._mirror_slices(cluster, service):
+            ports = [f"{port.get('name', '')} {port['port']}".strip() for port in obj.get("ports") or []]
+            found.setdefault(source, set()).update(ports)
+        return {source: sorted(ports) for source, ports in sorted(found.items())}
+
+    async def _mirror_slices(self, cluster: str, service: str) -> list[tuple[str, Json]]:
+        """The mirrors of one service, each with the cluster that it comes from."""
+        namespace, name = service.split("/")
+        return [
+            (labels["multicluster.kubernetes.io/source-cluster"], obj)
+            for obj in await self._world.apis[cluster].list(ENDPOINT_SLICES)
+            if obj["metadata"]["namespace"] == namespace
+            and (labels := obj["metadata"].get("labels", {})).get("multicluster.kubernetes.io/service-name")
+            == name
+        ]
 
     async def _events(self, cluster: str, service: str) -> list[str]:
         namespace, name = service.split("/")
