@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo test test-real lab lab-mcs lab-down check check-static bench sync-chart clean
+.PHONY: help install demo test test-real conformance lab lab-mcs lab-down check check-static bench sync-chart clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,6 +34,10 @@ test-real: $(INSTALLED) ## Run the tests against real Kubernetes programs, build
 	MCS_REQUIRE_REAL=1 $(BIN)/pytest tests/real -m 'not nodes'
 	$(BIN)/python -m tests.lab.binaries nodes
 	MCS_REQUIRE_REAL=1 $(BIN)/pytest tests/real -m nodes
+
+conformance: $(INSTALLED) ## Run the MCS conformance specifications; writes build/conformance/report.yaml; needs root
+	$(BIN)/python -m tests.lab.binaries nodes
+	MCS_REQUIRE_REAL=1 $(BIN)/pytest tests/real/conformance
 
 lab: $(INSTALLED) ## Start two whole clusters with nodes and leave build/lab/kubeconfig; needs root
 	$(BIN)/python -m tests.lab.by_hand up $(LAB)
