@@ -14,6 +14,8 @@ kept: {in: …, objects: […]}                          repeat: {times: number,
     conditions ns/name: {Valid: "True Valid", …}       of the ServiceExport
     mirrors ns/name: {source cluster: [ready addresses]}
     ports ns/name: {source cluster: ["name port", …]}  of its mirrors, sorted
+    message ns/name Type: ["part", …]                  of that condition of the ServiceExport; nothing unprintable in it
+    families ns/name: [IPv4, IPv6]                     of the ips of the ServiceImport, one by one
     state: "refused"                                   of the cluster, as the controller has it
     events ns/name: ["Kind Reason", …]                 all that were told of the objects of that name, sorted
     dns: {"web.shop.svc A": [data] | NXDOMAIN | NODATA | imported}      "imported": the ips of the ServiceImport
@@ -26,6 +28,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from ipaddress import ip_address
 from typing import Any, NamedTuple
 
 from mcs.model.resources import ENDPOINT_SLICES, EVENTS, SERVICE_EXPORTS, SERVICE_IMPORTS, SERVICES
@@ -191,6 +194,12 @@ class Scenario:
                     problems.append(
                         _difference(f"{cluster} {what}", await self._mirrored_ports(cluster, name), value)
                     )
+                case "message":
+                    problems += await self._message_problems(cluster, name, value)
+                case "families":
+                    problems.append(
+                        _difference(f"{cluster} {what}", await self._families(cluster, name), value)
+                    )
                 case "state":
                     problems.append(_difference(f"{cluster} state", self._world.state(cluster), value))
                 case "events":
@@ -261,6 +270,18 @@ class Scenario:
             _difference(f"{cluster} {service} {type_}", found.get(type_, "absent"), value)
             for type_, value in wanted.items()
         ]
+
+    async def _message_problems(self, cluster: str, of: str, parts: list[str]) -> list[str]:
+        service, type_ = of.split()
+        export = await self._world.apis[cluster].get(SERVICE_EXPORTS, *service.split("/"))
+        listed = (export or {}).get("status", {}).get("conditions", [])
+        message = next((each["message"] for each in listed if each["type"] == type_), "")
+        assert message.isprintable(), f"{cluster} {of} is {message!r}"
+        return [f"{cluster} {of} is {message!r}, without {part!r}" for part in parts if part not in message]
+
+    async def _families(self, cluster: str, service: str) -> list[str]:
+        found = await self._world.apis[cluster].get(SERVICE_IMPORTS, *service.split("/"))
+        return [f"IPv{ip_address(ip).version}" for ip in (found or {}).get("spec", {}).get("ips", ())]
 
     async def _object_problems(self, cluster: str, reference: str, wanted: Any) -> list[str]:
         found = await self._world.apis[cluster].get(*parse_reference(reference))
