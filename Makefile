@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo test test-real conformance lab lab-mcs lab-down check check-static bench sync-chart clean
+.PHONY: help install demo test test-real conformance lab lab-mcs lab-down check check-static bench bench-burst sync-chart clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -60,6 +60,10 @@ check-static: $(INSTALLED) ## Run the checks that execute nothing of the product
 bench: $(INSTALLED) ## Measure on real API servers; results also go to build/bench/
 	$(BIN)/python -m tests.lab.binaries
 	$(BIN)/python -m tests.bench.run
+
+bench-burst: $(INSTALLED) ## Measure a thousand exports at once next to a bare write of the same objects
+	$(BIN)/python -m tests.lab.binaries
+	$(BIN)/python -m tests.bench.run burst
 
 sync-chart: ## Copy crds/ into the chart, which must hold the same
 	rm -f charts/mcs/crds/*.yaml

@@ -11,11 +11,12 @@ import sys
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
-from tests.bench import decode, dns, propagation
+from tests.bench import burst, decode, dns, propagation
 from tests.bench.figures import Figure
 
 BUILD = Path(__file__).parents[2] / "build" / "bench"
 MEASUREMENTS: dict[str, Callable[[], Awaitable[Sequence[Figure]]]] = {
+    "burst": burst.measure,
     "decode": decode.measure,
     "dns": dns.measure,
     "propagation": propagation.measure,
