@@ -8,11 +8,13 @@ mesh: the same, of one controller in each member          A controller may have 
 expect: {cluster: {…}}                               remember: [clusters]
 untouched: {in: …, objects: […]}                     quiet: seconds
 kept: {in: …, objects: […]}                          repeat: {times: number, steps: […]}
+mirrors untouched: {in: …, services: [ns/name]}     delete mirrors: {in: …, service: ns/name}
 
 `expect` says of a cluster what its API and its DNS shall say, and waits for it, at most `PATIENCE` seconds:
     "Kind ns/name": {part of the object} | absent
     conditions ns/name: {Valid: "True Valid", …}       of the ServiceExport
     mirrors ns/name: {source cluster: [ready addresses]}
+    endpoints ns/name: {source cluster: [part of each endpoint of its mirrors]}
     ports ns/name: {source cluster: ["name port", …]}  of its mirrors, sorted
     message ns/name Type: ["part", …]                  of that condition of the ServiceExport; nothing unprintable in it
     families ns/name: [IPv4, IPv6]                     of the ips of the ServiceImport, one by one
@@ -62,7 +64,7 @@ class Scenario:
         for number, step in enumerate(steps, start=1):
             ((verb, what),) = step.items()
             try:
-                await getattr(self, f"_{verb}")(what)
+                await getattr(self, f"_{verb.replace(' ', '_')}")(what)
             except AssertionError as error:
                 raise AssertionError(f"step {number} ({verb}): {error}") from error
 
@@ -159,6 +161,23 @@ class Scenario:
                 is_same = now is not None and (now.uid, now.addresses) == (before.uid, before.addresses)
                 assert is_same, f"{cluster}: {reference} was {before}, is {now}"
 
+    async def _mirrors_untouched(self, what: Json) -> None:
+        for cluster in _listed(what["in"]):
+            for service in what["services"]:
+                now = {
+                    (obj["metadata"]["uid"], obj["metadata"]["resourceVersion"])
+                    for _, obj in await self._mirror_slices(cluster, service)
+                }
+                before = {(each.uid, each.resource_version) for each in self._remembered.values()}
+                assert now, f"{cluster}: {service} has no mirrors"
+                assert now <= before, f"{cluster}: mirrors of {service} are {now}"
+
+    async def _delete_mirrors(self, what: Json) -> None:
+        for cluster in _listed(what["in"]):
+            for _, obj in await self._mirror_slices(cluster, what["service"]):
+                meta = obj["metadata"]
+                await self._world.apis[cluster].delete(ENDPOINT_SLICES, meta["namespace"], meta["name"])
+
     async def _quiet(self, seconds: float) -> None:
         before = self._world.writes()
         await asyncio.sleep(seconds)
@@ -190,6 +209,9 @@ class Scenario:
                     problems.append(
                         _difference(f"{cluster} {what}", await self._mirrors(cluster, name), value)
                     )
+                case "endpoints":
+                    found = await self._mirrored_endpoints(cluster, name)
+                    problems += [f"{cluster} {what}{path}" for path in _lacks(found, value)]
                 case "ports":
                     problems.append(
                         _difference(f"{cluster} {what}", await self._mirrored_ports(cluster, name), value)
@@ -231,6 +253,12 @@ class Scenario:
                 if endpoint.get("conditions", {}).get("ready", True):
                     ready += endpoint["addresses"]
         return {source: sorted(ready) for source, ready in sorted(found.items())}
+
+    async def _mirrored_endpoints(self, cluster: str, service: str) -> dict[str, list[Json]]:
+        found: dict[str, list[Json]] = {}
+        for source, obj in await self._mirror_slices(cluster, service):
+            found.setdefault(source, []).extend(obj.get("endpoints") or [])
+        return found
 
     async def _mirrored_ports(self, cluster: str, service: str) -> dict[str, list[str]]:
         found: dict[str, set[str]] = {}
