@@ -2,9 +2,10 @@
 
 apply: {in: [clusters], objects: [short forms]}      patch: {in: …, object: "Kind ns/name", with: {…}}
 delete: {in: …, object: "Kind ns/name"}              wait: seconds
-controller: {start: [members]} | stop                api: {of: cluster, do: compact | drop watches | stop | start |
+controller: {start: [members], auto export: labels} | stop
+                                                     api: {of: cluster, do: compact | drop watches | stop | start |
 rival: the same, of a second controller                   refuse watches | allow watches | define}
-mesh: the same, of one controller in each member          A controller may have `auto export: label selector`
+mesh: the same, of one controller in each member, or in those in `of: […]`
 expect: {cluster: {…}}                               remember: [clusters]
 untouched: {in: …, objects: […]}                     quiet: seconds
 kept: {in: …, objects: […]}                          repeat: {times: number, steps: […]}
@@ -102,7 +103,7 @@ class Scenario:
 
     async def _mesh(self, what: Json | str) -> None:
         if isinstance(what, dict):
-            await self._world.start_mesh(what["start"])
+            await self._world.start_mesh(what["start"], what["of"] if "of" in what else what["start"])
         else:
             await self._world.stop_mesh()
 

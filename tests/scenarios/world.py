@@ -90,9 +90,9 @@ class World:
         assert self.controller is not None
         return str(self.controller.fleet.members[ClusterId(name)].reachability)
 
-    async def start_mesh(self, members: Sequence[str]) -> None:
-        """Start a controller for each member that writes to that member alone."""
-        for name in members:
+    async def start_mesh(self, members: Sequence[str], of: Sequence[str]) -> None:
+        """Start a controller of each in `of` that reads all members and writes to its own alone."""
+        for name in of:
             await self._start(f"mesh {name}", self._controller(members, frozenset({ClusterId(name)})))
 
     async def stop_mesh(self) -> None:

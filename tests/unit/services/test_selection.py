@@ -69,6 +69,11 @@ def test_unknown_names_are_told_by_the_condition_valid() -> None:
             ["c1", "c2"],
         ),
         (
+            "two that meet where a third does not come",
+            [limited("c1", ""), limited("c2", "c3", is_headless=True, created=1), limited("c3", "c2")],
+            ["c2", "c3"],
+        ),
+        (
             "the one between two that do not meet",
             [limited("c1", "c2"), limited("c2", "c3", is_headless=True, created=1), limited("c3", "")],
             ["c1", "c2", "c3"],
