@@ -8,7 +8,7 @@ from typing import Any
 
 import aiohttp
 
-from mcs.model.resources import Resource
+from mcs.model.resources import NAMESPACES, Resource
 from tests.scenarios.objects import Json
 
 
@@ -42,6 +42,18 @@ class Api:
         """Delete one object that exists."""
         status, answer = await self._request("DELETE", resource.path(namespace, name))
         assert status in (200, 202), answer
+
+    async def finalize_namespace(self, name: str) -> None:
+        """Let a namespace that is being deleted go, as the namespace controller does when it is empty."""
+        body = {
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {"name": name},
+            "spec": {"finalizers": []},
+        }
+        path = NAMESPACES.path("", name) + "/finalize"
+        status, answer = await self._request("PUT", path, json.dumps(body))
+        assert status == 200, answer
 
     async def get(self, resource: Resource[Any], namespace: str, name: str) -> Json | None:
         """The object, or None."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from mcs.model.meta import KubernetesObject
 from mcs.model.resources import (
     CLUSTER_PROPERTIES,
     ENDPOINT_SLICES,
@@ -23,6 +24,9 @@ from mcs.model.resources import (
     Resource,
 )
 
+PODS = Resource(group="", version="v1", plural="pods", kind="Pod", type=KubernetesObject)
+NODES = Resource(group="", version="v1", plural="nodes", kind="Node", type=KubernetesObject, namespaced=False)
+
 RESOURCES: dict[str, Resource[Any]] = {
     resource.kind: resource
     for resource in (
@@ -32,6 +36,8 @@ RESOURCES: dict[str, Resource[Any]] = {
         SERVICE_EXPORTS,
         SERVICE_IMPORTS,
         CLUSTER_PROPERTIES,
+        PODS,
+        NODES,
     )
 }
 

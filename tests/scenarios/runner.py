@@ -11,7 +11,7 @@ untouched: {in: …, objects: […]}                     quiet: seconds
 kept: {in: …, objects: […]}                          repeat: {times: number, steps: […]}
 mirrors untouched: {in: …, services: [ns/name]}     delete mirrors: {in: …, service: ns/name}
 
-`expect` says of a cluster what its API and its DNS shall say, and waits for it, at most `PATIENCE` seconds:
+`expect` says of a cluster what its API and its DNS shall say, and waits for it, at most `patience` seconds:
     "Kind ns/name": {part of the object} | absent
     conditions ns/name: {Valid: "True Valid", …}       of the ServiceExport
     mirrors ns/name: {source cluster: [ready addresses]}
@@ -35,11 +35,8 @@ from ipaddress import ip_address
 from typing import Any, NamedTuple
 
 from mcs.model.resources import ENDPOINT_SLICES, EVENTS, SERVICE_EXPORTS, SERVICE_IMPORTS, SERVICES
-from mcs.sandbox.errors import internal
 from tests.scenarios.objects import Json, expanded, parse_reference
-from tests.scenarios.world import World
-
-PATIENCE = 30.0
+from tests.scenarios.world import Programs
 
 
 class Version(NamedTuple):
@@ -53,7 +50,7 @@ class Version(NamedTuple):
 class Scenario:
     """One scenario against one world."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: Programs) -> None:
         self._world = world
         self._remembered: dict[tuple[str, str], Version] = {}
 
@@ -87,7 +84,7 @@ class Scenario:
             await self._world.apis[cluster].delete(*parse_reference(what["object"]))
 
     async def _wait(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)
+        await self._world.pass_time(seconds)
 
     async def _controller(self, what: Json | str) -> None:
         if isinstance(what, dict):
@@ -108,27 +105,10 @@ class Scenario:
             await self._world.stop_mesh()
 
     async def _api(self, what: Json) -> None:
-        server = self._world.servers[what["of"]]
-        match what["do"]:
-            case "compact":
-                server.compact()
-            case "drop watches":
-                assert server.drop_watches() > 0
-            case "refuse watches":
-                server.refuse_watches(internal("the scenario refuses watches"))
-            case "allow watches":
-                server.refuse_watches(None)
-            case "stop":
-                await server.stop()
-            case "start":
-                await server.start()
-            case "define":
-                await self._world.define(what["of"])
-            case unknown:
-                raise ValueError(unknown)
+        await self._world.order(what["of"], what["do"])
 
     async def _expect(self, what: Json) -> None:
-        end = asyncio.get_running_loop().time() + PATIENCE
+        end = asyncio.get_running_loop().time() + self._world.patience
         while True:
             problems = [
                 problem
@@ -180,9 +160,9 @@ class Scenario:
                 await self._world.apis[cluster].delete(ENDPOINT_SLICES, meta["namespace"], meta["name"])
 
     async def _quiet(self, seconds: float) -> None:
-        before = self._world.writes()
-        await asyncio.sleep(seconds)
-        after = self._world.writes()
+        before = await self._world.written()
+        await self._world.pass_time(seconds)
+        after = await self._world.written()
         assert after == before, f"writes went from {before} to {after}"
 
     async def _versions(self, cluster: str) -> dict[str, Version]:

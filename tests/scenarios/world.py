@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_network
@@ -34,7 +34,7 @@ from mcs.model.names import ClusterId
 from mcs.model.resources import Resource
 from mcs.model.selectors import parse_selector
 from mcs.sandbox.apply.causes import not_supported
-from mcs.sandbox.errors import invalid
+from mcs.sandbox.errors import internal, invalid
 from mcs.sandbox.http.server import ApiServer, kubeconfig
 from mcs.sandbox.resources import ResourceType
 from mcs.sandbox.rules.addresses import Network
@@ -62,18 +62,21 @@ def virtual_now() -> datetime:
     return BIRTH + timedelta(seconds=asyncio.get_running_loop().time())
 
 
-class World:
-    """Clusters by name; `controller` is the controller that runs, if one does."""
+class Programs:
+    """Our programs beside clusters by name, whatever serves these; `controller` is the one that runs, if one does."""
 
-    def __init__(self, servers: dict[str, ApiServer], config: Path) -> None:
-        self.servers = servers
-        self.apis = {
-            name: Api(server.url, server.token, server.client_tls()) for name, server in servers.items()
-        }
+    patience = 30.0
+    """Seconds that what is expected may take."""
+
+    def __init__(
+        self, apis: dict[str, Api], config: Path, clock: Callable[[], datetime] = virtual_now
+    ) -> None:
+        self.apis = apis
         self.controller: ControllerProcess | None = None
         self.dns: dict[str, DnsProcess] = {}
         self.counts = RequestCounts()
         self._config = config
+        self._clock = clock
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     async def start_controller(self, members: Sequence[str], auto_export: str | None = None) -> None:
@@ -110,7 +113,7 @@ class World:
             {ClusterId(name): client_opener(name, [self._config], name, self.counts) for name in members},
             targets=targets,
             auto_export=None if auto_export is None else parse_selector(auto_export),
-            clock=virtual_now,
+            clock=self._clock,
             requests=self.counts,
         )
         controller.serve_metrics(LOOPBACK)
@@ -125,10 +128,17 @@ class World:
         """Stop the other controller."""
         await self._stop("rival")
 
-    async def define(self, name: str) -> None:
-        """Apply our CRDs in one cluster."""
-        for file in sorted(CRDS.glob("*.yaml")):
-            await self.apis[name].apply(CUSTOM_RESOURCE_DEFINITIONS, yaml.safe_load(file.read_text()))
+    async def written(self) -> object:
+        """What is equal at two moments if nothing was written in between, Leases left out."""
+        raise NotImplementedError
+
+    async def pass_time(self, seconds: float) -> None:
+        """Let as much time pass as this world takes for so many seconds."""
+        raise NotImplementedError
+
+    async def order(self, name: str, what: str) -> None:
+        """Do with the API server of one cluster what the step `api` says."""
+        raise NotImplementedError
 
     async def start_dns(self, name: str) -> None:
         """Start the DNS server of one cluster."""
@@ -137,7 +147,7 @@ class World:
             ClusterId(name),
             client_opener(name, [self._config], name, counts),
             DnsOptions(listen=LOOPBACK),
-            clock=virtual_now,
+            clock=self._clock,
             requests=counts,
         )
         self.dns[name].serve_metrics(LOOPBACK)
@@ -164,6 +174,24 @@ class World:
         records = [str(record) for rrset in response.answer for record in rrset]
         return sorted(records) if records else "NODATA"
 
+    async def _start(self, name: str, process: Process) -> None:
+        self._tasks[name] = asyncio.create_task(process.run(), name=name)
+        await process.started.wait()
+
+    async def _stop(self, name: str) -> None:
+        await _stopped(self._tasks.pop(name))
+
+
+class World(Programs):
+    """A world whose API servers are the sandbox's, in virtual time."""
+
+    def __init__(self, servers: dict[str, ApiServer], config: Path) -> None:
+        super().__init__(
+            {name: Api(server.url, server.token, server.client_tls()) for name, server in servers.items()},
+            config,
+        )
+        self.servers = servers
+
     def writes(self) -> dict[str, int]:
         """Requests that may change something, by cluster, Leases left out."""
         return {
@@ -171,12 +199,40 @@ class World:
             for name, server in self.servers.items()
         }
 
-    async def _start(self, name: str, process: Process) -> None:
-        self._tasks[name] = asyncio.create_task(process.run(), name=name)
-        await process.started.wait()
+    async def written(self) -> object:
+        """What is equal at two moments if nobody asked for a write in between, Leases left out."""
+        return self.writes()
 
-    async def _stop(self, name: str) -> None:
-        await _stopped(self._tasks.pop(name))
+    async def pass_time(self, seconds: float) -> None:
+        """Let the clock go on."""
+        await asyncio.sleep(seconds)
+
+    async def order(self, name: str, what: str) -> None:
+        """Do with the API server of one cluster what the step `api` says."""
+        server = self.servers[name]
+        match what:
+            case "compact":
+                server.compact()
+            case "drop watches":
+                assert server.drop_watches() > 0
+            case "refuse watches":
+                server.refuse_watches(internal("the scenario refuses watches"))
+            case "allow watches":
+                server.refuse_watches(None)
+            case "stop":
+                await server.stop()
+            case "start":
+                await server.start()
+            case "define":
+                await define(self.apis[name])
+            case unknown:
+                raise ValueError(unknown)
+
+
+async def define(api: Api) -> None:
+    """Apply our CRDs in one cluster."""
+    for file in sorted(CRDS.glob("*.yaml")):
+        await api.apply(CUSTOM_RESOURCE_DEFINITIONS, yaml.safe_load(file.read_text()))
 
 
 async def _stopped(task: asyncio.Task[None]) -> None:
@@ -236,7 +292,7 @@ async def running_world(
         stack.push_async_callback(world.stop_all)
         for name in clusters:
             if name not in undefined:
-                await world.define(name)
+                await define(world.apis[name])
             await world.start_dns(name)
         yield world
 
