@@ -6,14 +6,14 @@ is `failed`; one that was not run is `skipped`. All of them count in `total`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
 import yaml
 
-from tests.real.conformance.suite import DOMAIN
+from tests.real.conformance.suite import DOMAIN, NonConformantError
 
 _GROUPS = ("Required", "Optional")
 _KEP = (
@@ -50,6 +50,22 @@ class Specification:
     labels: tuple[str, ...]
     ref: str
     outcome: Passed | NonConformant | Failed | None = None
+
+
+def verdict(error: BaseException) -> NonConformant | Failed:
+    """What the report says of a specification that ended with this error."""
+    causes = list(_causes(error))
+    said = [str(cause) for cause in causes if isinstance(cause, NonConformantError)]
+    return NonConformant(said[0]) if said else Failed(str(causes[0]))
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    # Requests from several clusters at once fail as a group.
+    if isinstance(error, BaseExceptionGroup):
+        for each in error.exceptions:
+            yield from _causes(each)
+    else:
+        yield error
 
 
 def as_yaml(specifications: Sequence[Specification]) -> str:

@@ -12,7 +12,7 @@ from tests.real.conformance.dns_answers import srv_records
 from tests.real.conformance.objects import HELLO, PORT, export
 from tests.real.conformance.suite import DOMAIN, SERVICES, Driver, Member, require
 
-pytestmark = pytest.mark.nodes
+pytestmark = [pytest.mark.nodes, pytest.mark.usefixtures("zone")]
 
 
 @pytest.mark.spec(

@@ -12,7 +12,7 @@ from tests.real.conformance.dns_answers import resolves_to, srv_records
 from tests.real.conformance.objects import HELLO, PORT, deployment, export, service, stateful_set
 from tests.real.conformance.suite import DOMAIN, SOURCE_CLUSTER_LABEL, Driver, require
 
-pytestmark = pytest.mark.nodes
+pytestmark = [pytest.mark.nodes, pytest.mark.usefixtures("zone")]
 
 REPLICAS = 2
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import yaml
 
-from tests.real.conformance.report import Failed, NonConformant, Passed, Specification, as_yaml
+from tests.real.conformance.report import Failed, NonConformant, Passed, Specification, as_yaml, verdict
+from tests.real.conformance.suite import NonConformantError
 
 
 def specification(text: str, outcome: Passed | NonConformant | Failed | None, group: str = "Required") -> Any:
@@ -45,3 +46,13 @@ def test_a_test_names_its_labels_and_the_section_of_the_kep() -> None:
     )
     assert test["labels"] == ["ClusterIP"]
     assert test["ref"].endswith("1645-multi-cluster-services-api#service-port")
+
+
+def test_only_a_broken_promise_is_non_conformant() -> None:
+    broken = NonConformantError("wrong port")
+    lost = OSError("no route")
+    assert verdict(broken) == NonConformant("wrong port")
+    assert verdict(ExceptionGroup("requests", [lost, ExceptionGroup("more", [broken])])) == NonConformant(
+        "wrong port"
+    )
+    assert verdict(ExceptionGroup("requests", [lost])) == Failed("no route")
