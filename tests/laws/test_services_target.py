@@ -1,5 +1,6 @@
 """Laws of `plan_target`, over whatever a clusterset may export and whatever the target held before."""
 
+import dataclasses
 from collections.abc import Sequence
 from ipaddress import ip_address
 from typing import Any
@@ -9,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from mcs.model.actions import Apply, Delete
+from mcs.model.actions import Apply, Delete, RecordEvent
 from mcs.model.meta import ObjectMeta
-from mcs.model.multicluster import ImportCluster, ServiceImport
+from mcs.model.multicluster import ImportCluster, ServiceExport, ServiceImport
 from mcs.model.names import (
     CHANGE_TIME_ANNOTATION,
+    EXPORT_TO_ANNOTATION,
     MANAGED_BY_LABEL,
     SLICE_MANAGED_BY_LABEL,
     SOURCE_CLUSTER_LABEL,
@@ -21,6 +23,7 @@ from mcs.model.names import (
 from mcs.model.slices import EndpointSlice
 from mcs.services.observed import Exporter
 from mcs.services.plan import plan_target
+from mcs.services.selection import exports_to
 from mcs.testing.builders import WEB, at, exporter, service, slice_
 from mcs.testing.simulated_target import SimulatedTarget
 from mcs.testing.worlds import CLUSTERS, exporters
@@ -246,3 +249,58 @@ def test_the_laws_speak_of_worlds_that_differ() -> None:
     assert target.service_import is not None
     assert target.service_import.status.clusters == (ImportCluster(cluster="c2"),)
     assert sorted(plural for plural, _ in target.objects) == ["endpointslices", "serviceimports", "services"]
+
+
+TO = st.sampled_from([None, "", "c1", "c2", "c2,c3", "c9", " c1 , c3"])
+
+
+@given(exporters(), exporters(), st.lists(TO, min_size=3, max_size=3))
+def test_an_export_that_is_not_for_a_cluster_does_not_count_there(
+    before: Exporters, after: Exporters, limits: list[str | None]
+) -> None:
+    target = held_after(before)
+    limited = tuple(
+        dataclasses.replace(each, export=limited_to(each.export, to))
+        for each, to in zip(after, limits, strict=False)
+    )
+    meant = tuple(each for each in limited if exports_to(each, target.target))
+
+    assert plan_target(target.observed(limited, CLUSTERS, at(200))) == plan_target(
+        target.observed(meant, CLUSTERS, at(200))
+    )
+    assert target.rounds_to_rest(limited, CLUSTERS, at(200)) <= 3
+    assert plan_target(target.observed(limited, CLUSTERS, at(300))) == ()
+
+
+def limited_to(subject: ServiceExport, to: str | None) -> ServiceExport:
+    annotations = {} if to is None else {EXPORT_TO_ANNOTATION: to}
+    return replace(subject, metadata=replace(subject.metadata, annotations=annotations))
+
+
+@given(exporters(), exporters())
+def test_an_event_tells_only_of_what_is_written(before: Exporters, after: Exporters) -> None:
+    target = held_after(before)
+    actions = plan_target(target.observed(after, CLUSTERS, at(200)))
+
+    written = [each for each in actions if isinstance(each, Apply) and each.resource.kind == "ServiceImport"]
+    for number, action in enumerate(actions):
+        if isinstance(action, RecordEvent):
+            assert action.object.involved_object.kind == "ServiceImport"
+            assert any(each in written for each in actions[:number])
+
+
+@given(exporters(), exporters(), st.sampled_from([("IPv4",), ("IPv4", "IPv6"), ("IPv6", "IPv4")]))
+def test_where_services_were_seen_of_one_family_the_others_are_found_out_and_that_comes_to_rest(
+    before: Exporters, after: Exporters, families: tuple[str, ...]
+) -> None:
+    target = SimulatedTarget("c1", WEB, families)
+    target.known_families = frozenset(families[:1])
+    for number, exported in enumerate((before, after)):
+        target.rounds_to_rest(exported, CLUSTERS, at(100 + number))
+
+    assert plan_target(target.observed(after, CLUSTERS, at(300))) == ()
+    found = target.service_import
+    if found is not None and set(found.spec.ip_families) <= set(families) and found.spec.ports:
+        (ready, *_) = found.status.conditions
+        if found.spec.type == "ClusterSetIP":
+            assert (ready.status, bool(found.spec.ips)) == ("True", True)
