@@ -69,11 +69,23 @@ class Spec(msgspec.Struct, rename="camel"):
     ips: tuple[str, ...] | None = None
 
 
+class Condition(msgspec.Struct):
+    """A condition, as far as it is judged."""
+
+    type: str
+    status: str
+
+
 class Status(msgspec.Struct):
-    """What tells that a status was written."""
+    """What tells that a status was written, and was the last."""
 
     clusters: tuple[msgspec.Raw, ...] | None = None
-    conditions: tuple[msgspec.Raw, ...] | None = None
+    conditions: tuple[Condition, ...] | None = None
+
+    @property
+    def is_ready(self) -> bool:
+        """True when condition Ready holds; an export that waits for its import may say Valid alone before."""
+        return Condition("Ready", "True") in (self.conditions or ())
 
 
 class Seen(msgspec.Struct):
@@ -99,9 +111,9 @@ def finished_service(seen: Seen) -> str | None:
             return seen.metadata.labels.get(SERVICE_NAME_LABEL)
         case "EndpointSlice":
             return seen.metadata.labels.get(SERVICE_NAME_LABEL)
-        case "ServiceImport" if seen.spec.ips and seen.status.clusters and seen.status.conditions:
+        case "ServiceImport" if seen.spec.ips and seen.status.clusters and seen.status.is_ready:
             return seen.metadata.name
-        case "ServiceExport" if seen.status.conditions:
+        case "ServiceExport" if seen.status.is_ready:
             return seen.metadata.name
     return None
 
