@@ -15,6 +15,7 @@ import shutil
 import signal
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
@@ -27,7 +28,7 @@ from tests.lab.kubectl import Kubectl, KubectlError
 from tests.lab.mcs import eventually
 from tests.lab.namespace import CommandError, Namespace, wait_for_own_network
 from tests.lab.node_files import NodeSetup
-from tests.lab.processes import LabProcess
+from tests.lab.processes import LabError, LabProcess
 
 DnsMode = Literal["forward", "multicluster"]
 
@@ -141,14 +142,21 @@ class Cluster:
     async def start_apiserver(self) -> None:
         """Start the API server and return when it is ready. Raises LabError when it is not in time."""
         await self.apiserver.start()
-        async with asyncio.timeout(_READY_SECONDS):
-            while True:
-                self.apiserver.check_running()
-                try:
-                    await self.kubectl("get", "--raw=/readyz", timeout=5)
-                    return
-                except (KubectlError, TimeoutError):
-                    await asyncio.sleep(0.2)
+        end = asyncio.get_running_loop().time() + _READY_SECONDS
+        while not await self._is_ready():
+            self.apiserver.check_running()
+            if asyncio.get_running_loop().time() > end:
+                raise LabError(
+                    f"{self.apiserver.name} is not ready; its log ends:\n{self.apiserver.log_tail()}"
+                )
+            await asyncio.sleep(0.2)
+
+    async def _is_ready(self) -> bool:
+        try:
+            await self.kubectl("get", "--raw=/readyz", timeout=5)
+        except (KubectlError, TimeoutError):
+            return False
+        return True
 
     async def kill_apiserver(self) -> None:
         """End the API server as a crash does; `start_apiserver` brings it back with its data."""
@@ -168,7 +176,7 @@ class Cluster:
         """Start the node from nothing and connect it; it is not Ready yet. Raises LabError when it ends."""
         self._setup.write()
         await self.node.start()
-        await wait_for_own_network(self.node, outside=Path(f"/proc/{self.namespace.pid}/ns/net"))
+        await wait_for_own_network(self.node, self.namespace.pid)
         link = self.addresses.link
         await self.namespace.ip(
             [
@@ -180,12 +188,15 @@ class Cluster:
     async def kill_node(self) -> None:
         """End the node with all its pods as a power cut does, and forget what was on its disk."""
         await self.node.kill()
+        # It goes with the node's network, but not at once, and the next one has the same name.
+        with suppress(CommandError):
+            await self.namespace.run("ip", "link", "delete", self.addresses.link)
         await self.remove_node_remains()
 
     async def remove_node_remains(self) -> None:
         """Remove the cgroups and the disk of a node that has ended. Raises LabError when it lives on."""
         if not await asyncio.to_thread(node.remove_cgroups, self._setup.cgroup):
-            raise AssertionError(f"processes of the node of {self.name} are still in its cgroups")
+            raise LabError(f"processes of the node of {self.name} are still in its cgroups")
         disk = self._setup.folder / "state"
         if disk.exists():
             await asyncio.to_thread(shutil.rmtree, disk)
@@ -214,6 +225,10 @@ class Cluster:
     async def exec(self, namespace: str, pod: str, *command: str, timeout: float = 30) -> str:
         """Standard output of a command in a pod. Raises KubectlError when it fails, TimeoutError."""
         return await self.kubectl("exec", "--namespace", namespace, pod, "--", *command, timeout=timeout)
+
+    async def proxy_mode(self) -> str:
+        """The mode that kube-proxy says it works in. Raises CommandError when it does not answer."""
+        return await self.namespace.run("curl", "-sf", f"http://{self.addresses.node}:10249/proxyMode")
 
     async def pod_ips(self, namespace: str, selector: str) -> dict[str, tuple[str, ...]]:
         """The addresses of the pods that the label selector finds, IPv4 first, by pod name."""

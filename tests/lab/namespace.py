@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from tests.lab.processes import LabError, LabProcess
@@ -52,7 +53,7 @@ class Namespace:
     async def start(self) -> None:
         """Make the namespaces, with a loopback interface. Raises LabError when that is not allowed."""
         await self._holder.start()
-        await wait_for_own_network(self._holder, outside=Path("/proc/self/ns/net"))
+        await wait_for_own_network(self._holder)
         await self.run("ip", "link", "set", "lo", "up")
 
     async def stop(self) -> None:
@@ -83,17 +84,20 @@ class Namespace:
         await self.run("ip", "-batch", "-", stdin="\n".join(commands) + "\n")
 
 
-async def wait_for_own_network(process: LabProcess, outside: Path) -> None:
-    """Return when the process has left the network namespace that `outside` names.
+async def wait_for_own_network(process: LabProcess, *left: int) -> None:
+    """Return when the process is in a network namespace that neither we nor the processes `left` are in.
 
-    Raises LabError when it ends or does not within seconds.
+    It passes through theirs on its way. Raises LabError when it ends or is not there within seconds.
     """
+    passed = {_network("self"), *map(_network, left)}
     try:
         async with asyncio.timeout(_START_SECONDS):
             while True:
                 process.check_running()
-                if not _is_same_network(Path(f"/proc/{process.pid}/ns/net"), outside):
-                    return
+                # One that ends just now has no namespace any more; the next round says so.
+                with suppress(OSError):
+                    if process.pid is not None and _network(process.pid) not in passed:
+                        return
                 await asyncio.sleep(0.01)
     except TimeoutError:
         raise LabError(
@@ -101,5 +105,5 @@ async def wait_for_own_network(process: LabProcess, outside: Path) -> None:
         ) from None
 
 
-def _is_same_network(one: Path, other: Path) -> bool:
-    return one.readlink() == other.readlink()
+def _network(process: int | str) -> Path:
+    return Path(f"/proc/{process}/ns/net").readlink()

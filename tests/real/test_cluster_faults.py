@@ -38,7 +38,7 @@ async def test_a_killed_node_comes_back_with_its_pods(clusters: Clusters, namesp
             return False
         return said == [f"{pod}\n" for pod in before]
 
-    await eventually("commands run in the same pods again", all_answer, seconds=60, every=0.5)
+    await eventually("commands run in the same pods again", all_answer, seconds=120, every=0.5)
 
 
 async def test_a_killed_api_server_comes_back_with_its_data(clusters: Clusters, namespace: str) -> None:

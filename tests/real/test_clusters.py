@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from dataclasses import replace
 
 import pytest
 import pytest_asyncio
@@ -23,6 +24,11 @@ pytestmark = pytest.mark.nodes
 
 ClustersetWith = Callable[[ProxyMode], Awaitable[Clusterset]]
 FAMILIES: tuple[Family, ...] = ("IPv4", "IPv6")
+SUBJECT_REVIEW = """
+apiVersion: authorization.k8s.io/v1
+kind: SelfSubjectAccessReview
+spec: {{resourceAttributes: {{verb: {verb}, resource: {resource}, group: "{group}"}}}}
+"""
 PROXY_MODES: tuple[ProxyMode, ...] = ("iptables", "nftables")
 PROTOCOLS: tuple[Protocol, ...] = ("tcp", "udp")
 
@@ -60,6 +66,36 @@ async def test_members_of_a_stateful_set_have_hostnames_in_slices(clusters: Clus
     slices = json.loads(await cluster.kubectl("get", "endpointslices", *selected))["items"]
     hostnames = {each["addressType"]: {one["hostname"] for one in each["endpoints"]} for each in slices}
     assert hostnames == {"IPv4": {"db-0", "db-1"}, "IPv6": {"db-0", "db-1"}}
+
+
+async def test_labs_with_the_same_addresses_run_side_by_side(clusterset_with: ClustersetWith) -> None:
+    uids = []
+    for mode in PROXY_MODES:
+        cluster = (await clusterset_with(mode)).clusters["cluster1"]
+        (node,) = json.loads(await cluster.kubectl("get", "nodes", "--output=json"))["items"]
+        assert cluster.addresses.node in [each["address"] for each in node["status"]["addresses"]]
+        assert await cluster.proxy_mode() == mode
+        uids.append(node["metadata"]["uid"])
+    assert len(set(uids)) == len(PROXY_MODES)
+
+
+async def test_a_user_has_only_the_rights_that_were_granted(clusters: Clusters) -> None:
+    cluster = clusters["cluster1"]
+    for user, verb, resource, is_allowed in (
+        ("reader", "list", "services", False),
+        ("dns", "list", "serviceimports.multicluster.x-k8s.io", True),
+        ("dns", "delete", "serviceimports.multicluster.x-k8s.io", False),
+        ("controller", "patch", "endpointslices.discovery.k8s.io", True),
+        ("controller", "list", "secrets", False),
+    ):
+        kubectl = replace(cluster.kubectl, kubeconfig=cluster.kubeconfig(user))
+        review = SUBJECT_REVIEW.format(
+            verb=verb, resource=resource.partition(".")[0], group=resource.partition(".")[2]
+        )
+        said = await kubectl(
+            "create", "--validate=false", "-f", "-", "--output=jsonpath={.status.allowed}", stdin=review
+        )
+        assert (said == "true") is is_allowed, (user, verb, resource)
 
 
 @pytest.mark.parametrize("mode", PROXY_MODES)
@@ -118,6 +154,26 @@ async def test_members_of_a_headless_export_are_reached_by_their_own_names(
         for family in FAMILIES:
             for protocol in PROTOCOLS:
                 await reaches({member}, one, namespace, target, protocol, family)
+
+
+async def test_core_dns_asks_our_server_or_answers_by_itself(
+    clusterset_with: ClustersetWith, namespace: str
+) -> None:
+    clusterset = await clusterset_with("iptables")
+    one, two = clusterset.clusters["cluster1"], clusterset.clusters["cluster2"]
+    name = name_of("web", namespace)
+    await run(two, namespace, WEB + "---" + EXPORT.replace("NAME", "web"), "deployment/web")
+    pods = await two.pod_ips(namespace, "app=web")
+    await reaches(pods, one, namespace, name, "tcp", "IPv4")
+    await clusterset.dns["cluster1"].stop()
+    try:
+        await reaches_nothing(one, namespace, name, "IPv4")
+        await one.answer_clusterset_with("multicluster")
+        await reaches(pods, one, namespace, name, "tcp", "IPv4")
+    finally:
+        await clusterset.dns["cluster1"].start()
+        await one.answer_clusterset_with("forward")
+    await reaches(pods, one, namespace, name, "tcp", "IPv4")
 
 
 def name_of(service: str, namespace: str) -> str:
