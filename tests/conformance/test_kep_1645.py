@@ -15,6 +15,7 @@ from mcs.model.names import (
     SOURCE_CLUSTER_LABEL,
 )
 from mcs.model.services import Service
+from mcs.model.slices import ForZone
 from mcs.services.observed import Exporter
 from mcs.services.plan import plan_target
 from mcs.testing.builders import (
@@ -165,6 +166,13 @@ class TestConflictResolution:
         world = settled(exports("c1", service()), exports("c2", service()))
         assert world.reasons("Conflict") == {"c1": "NoConflicts", "c2": "NoConflicts"}
 
+    def test_a_type_that_flips_when_the_oldest_goes_is_told_by_events_in_every_cluster(self) -> None:
+        world = settled(exports("c1", service()), exports("c2", headless()))
+        assert [each.events for each in world.targets.values()] == [[], [], []]
+        world.settle(exports("c2", headless()))
+        told = [[event.reason for event in each.events] for each in world.targets.values()]
+        assert told == [["TypeChanged"]] * 3
+
     def test_equal_ages_are_decided_alike_in_every_cluster(self) -> None:
         both = [
             exporter(name, service(internal=policy)) for name, policy in (("c2", "Local"), ("c1", "Cluster"))
@@ -188,6 +196,18 @@ class TestConflictResolution:
     def test_families_of_which_one_reaches_only_some_clusters_are_a_conflict(self) -> None:
         world = settled(exports("c1", service(families=DUAL)), exports("c2", service()))
         assert world.reasons("Conflict") == {"c1": "IPFamilyConflict", "c2": "IPFamilyConflict"}
+
+
+class TestTrafficDistribution:
+    def test_the_preference_holds_for_the_endpoints_of_all_clusters(self) -> None:
+        near = service(distribution="PreferSameZone")
+        zoned = (
+            exporter(cluster, near, slice_("web-1", endpoint(f"10.{cluster[1:]}.0.5", zone="z1")))
+            for cluster in ("c1", "c2")
+        )
+        for target in settled(*zoned).targets.values():
+            endpoints = [each for mirror in target.mirrors for each in mirror.endpoints or ()]
+            assert [each.hints.for_zones for each in endpoints if each.hints] == [(ForZone(name="z1"),)] * 2
 
 
 class TestServicePort:
