@@ -134,6 +134,16 @@ def test_a_family_that_no_service_of_the_target_has_had_yet_is_found_out_by_aski
     assert derived_of(target).spec.ip_family_policy == "SingleStack"
 
 
+def test_what_a_headless_import_said_of_a_family_does_not_keep_a_service_with_an_address_from_being_tried() -> (
+    None
+):
+    target = target_of("IPv4", "IPv6")
+    target.rounds_to_rest([exporter("c2", headless(families=SIX))], CLUSTERS, at(100))
+    assert (ready_of(target).status, ready_of(target).reason) == NOT_SUPPORTED
+    target.rounds_to_rest([exporter("c2", service(families=SIX))], CLUSTERS, at(200))
+    assert (ready_of(target).status, import_of(target).spec.ip_families) == ("True", SIX)
+
+
 def test_a_family_that_the_target_gets_later_is_used_then() -> None:
     target = target_of("IPv4")
     six = exporter("c2", service(families=SIX))
