@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo test test-real conformance lab lab-mcs lab-down check check-static bench bench-burst sync-chart clean
+.PHONY: help install demo test test-real test-nodes conformance lab lab-mcs lab-down check check-static bench bench-burst sync-chart clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,9 +29,12 @@ test: $(INSTALLED) ## Run the fast tests: no service, root right or network need
 	$(BIN)/pytest --ignore=tests/real --ignore=tests/bench
 
 # The tests that need API servers only do not wait for the programs of the nodes.
-test-real: $(INSTALLED) ## Run the tests against real Kubernetes programs, building those first; needs root
+test-real: $(INSTALLED) ## Run the tests against real API servers, building those first
 	$(BIN)/python -m tests.lab.binaries
 	MCS_REQUIRE_REAL=1 $(BIN)/pytest tests/real -m 'not nodes'
+
+test-nodes: $(INSTALLED) ## Run the tests on two whole clusters with real nodes, conformance among them; needs root
+	$(BIN)/python -m tests.lab.binaries
 	$(BIN)/python -m tests.lab.binaries nodes
 	MCS_REQUIRE_REAL=1 $(BIN)/pytest tests/real -m nodes
 

@@ -29,8 +29,6 @@ _outcomes = pytest.StashKey[dict[str, report.Specification]]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "labels(*labels, ref): how the official suite labels a specification")
-    config.addinivalue_line("markers", "core_dns: CoreDNS answers the zone instead of mcs dns")
     config.stash[_outcomes] = {}
 
 
