@@ -18,6 +18,7 @@ from mcs.sandbox.apply.causes import (
     required,
 )
 from mcs.sandbox.apply.formats import label_errors, label_value_errors, qualified_name_errors
+from mcs.sandbox.apply.label_selectors import chooses
 from mcs.sandbox.apply.schemas import Object
 from mcs.sandbox.apply.validation_metadata import invalid_labels
 from mcs.sandbox.apply.validation_pod import invalid_pod_spec
@@ -103,7 +104,7 @@ def _invalid_selector_and_template(spec: Object, kind: str) -> Iterator[Cause]:
             yield invalid("spec.selector", selector, f"empty selector is invalid for {kind}")
         usable = not malformed
     labels = template["metadata"].get("labels") or {}
-    if selector is None or (usable and not _selects(selector, labels)):
+    if selector is None or (usable and not chooses(selector, labels)):
         why = "`selector` does not match template `labels`"
         yield invalid("spec.template.metadata.labels", labels or None, why)
     yield from invalid_labels(labels, "spec.template.labels")
@@ -128,25 +129,6 @@ def _invalid_selector(selector: Object, path: str) -> Iterator[Cause]:
         yield from invalid_each(f"{where}.key", expression["key"], qualified_name_errors(expression["key"]))
         for place, value in enumerate(values):
             yield from invalid_each(f"{where}.values[{place}]", value, label_value_errors(value))
-
-
-def _selects(selector: Object, labels: Object) -> bool:
-    expressions = selector.get("matchExpressions") or ()
-    wanted = selector.get("matchLabels") or {}
-    return wanted.items() <= labels.items() and all(_holds(each, labels) for each in expressions)
-
-
-def _holds(expression: Object, labels: Object) -> bool:
-    key, values = expression["key"], expression.get("values") or ()
-    match expression["operator"]:
-        case "In":
-            return labels.get(key) in values
-        case "NotIn":
-            return labels.get(key) not in values
-        case "Exists":
-            return key in labels
-        case _:
-            return key not in labels
 
 
 def _invalid_strategy(strategy: Object) -> Iterator[Cause]:

@@ -3,6 +3,7 @@
 Source: Kubernetes concepts, "Owners and Dependents" and "Labels and Selectors".
 """
 
+from mcs.sandbox.apply.label_selectors import chooses
 from mcs.sandbox.resources import ResourceType
 from mcs.sandbox.store import Object, Objects
 from mcs.sandbox.workloads.actions import Actions, Update
@@ -68,27 +69,3 @@ def _with_owner(obj: Object, reference: Object) -> Object:
         **obj,
         "metadata": {**metadata, "ownerReferences": [*metadata.get("ownerReferences", ()), reference]},
     }
-
-
-def chooses(selector: Object | None, labels: Object | None) -> bool:
-    """Whether a LabelSelector matches; an empty one matches all, an absent one nothing."""
-    if selector is None:
-        return False
-    labels = labels or {}
-    exact = selector.get("matchLabels") or {}
-    if any(labels.get(key) != value for key, value in exact.items()):
-        return False
-    return all(_meets(requirement, labels) for requirement in selector.get("matchExpressions") or ())
-
-
-def _meets(requirement: Object, labels: Object) -> bool:
-    key, values = requirement["key"], requirement.get("values") or ()
-    match requirement["operator"]:
-        case "In":
-            return labels.get(key) in values
-        case "NotIn":
-            return labels.get(key) not in values
-        case "Exists":
-            return key in labels
-        case _:
-            return key not in labels
