@@ -1,12 +1,15 @@
 """What `mcs status` shows, as tables of text, from what the clusters answered. Drawing them is left to others."""
 
 from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import NamedTuple
 
 from msgspec import Struct
 
 from mcs.model.meta import Condition
 from mcs.model.multicluster import CONFLICT, READY, VALID, ServiceExport, ServiceImport
-from mcs.model.names import ClusterId
+from mcs.model.names import ClusterId, ServiceKey
+from mcs.services.imports import TRAFFIC_DISTRIBUTION
 
 
 class ClusterView(Struct, frozen=True, kw_only=True):
@@ -30,7 +33,7 @@ class Table(Struct, frozen=True):
 
 
 def status_tables(views: Sequence[ClusterView]) -> tuple[Table, ...]:
-    """Clusters, exports, imports, and, when there is any, what is wrong with exports. Sorted by service."""
+    """Clusters, exports, imports, and, when there is any, what is wrong with the two. Sorted by service."""
     tables = (
         Table("Clusters", ("CLUSTER", "VERSION", "EXPORTS", "IMPORTS", "STATE"), tuple(_clusters(views))),
         Table("Exports", ("SERVICE", "CLUSTER", "VALID", "READY", "CONFLICT"), tuple(_exports(views))),
@@ -39,7 +42,7 @@ def status_tables(views: Sequence[ClusterView]) -> tuple[Table, ...]:
             ("SERVICE", "CLUSTER", "TYPE", "PORTS", "FROM", "CLUSTERSET IP"),
             tuple(_imports(views)),
         ),
-        Table("Conflicts and refusals", ("SERVICE", "CLUSTER", "WHAT"), tuple(_wrong(views))),
+        Table("Problems", ("SERVICE", "OBJECT", "CLUSTERS", "WHAT"), tuple(_problems(views))),
     )
     return tables if tables[-1].rows else tables[:-1]
 
@@ -76,14 +79,30 @@ def _imports(views: Sequence[ClusterView]) -> Iterable[tuple[str, ...]]:
         )
 
 
-def _wrong(views: Sequence[ClusterView]) -> Iterable[tuple[str, ...]]:
-    for cluster, export in _sorted_exports(views):
-        for condition in _telling(export.status.conditions):
-            what = f"{condition.type} {condition.status}, {condition.reason}: {condition.message}"
-            yield str(export.key), cluster, " ".join(what.split())
+class _Problem(NamedTuple):
+    service: ServiceKey
+    of: str
+    what: str
+    cluster: ClusterId
 
 
-def _telling(conditions: Sequence[Condition]) -> Iterable[Condition]:
+def _problems(views: Sequence[ClusterView]) -> Iterable[tuple[str, ...]]:
+    """One row for each thing that is wrong, with all the clusters that tell it in the same words."""
+    problems = sorted(problem for view in views for problem in _problems_in(view))
+    for (service, of, what), alike in groupby(problems, key=lambda each: each[:3]):
+        yield str(service), of, ", ".join(each.cluster for each in alike), what
+
+
+def _problems_in(view: ClusterView) -> Iterable[_Problem]:
+    for export in view.exports:
+        for condition in _telling_of_export(export.status.conditions):
+            yield _Problem(export.key, "export", _in_words(condition), view.cluster)
+    for each in view.imports:
+        for condition in _telling_of_import(each.status.conditions):
+            yield _Problem(each.key, "import", _in_words(condition), view.cluster)
+
+
+def _telling_of_export(conditions: Sequence[Condition]) -> Iterable[Condition]:
     """The conditions that are not as one would wish; that a refused export is not ready either says nothing more."""
     is_refused = any(each.type == VALID and each.status == "False" for each in conditions)
     for condition in conditions:
@@ -96,6 +115,16 @@ def _telling(conditions: Sequence[Condition]) -> Iterable[Condition]:
                 yield condition
             case _:
                 pass
+
+
+def _telling_of_import(conditions: Sequence[Condition]) -> Iterable[Condition]:
+    return (
+        each for each in conditions if each.type in (READY, TRAFFIC_DISTRIBUTION) and each.status != "True"
+    )
+
+
+def _in_words(condition: Condition) -> str:
+    return " ".join(f"{condition.type} {condition.status}, {condition.reason}: {condition.message}".split())
 
 
 def _status(conditions: Sequence[Condition], type_: str) -> str:

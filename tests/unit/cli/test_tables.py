@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+from msgspec import structs
+
 from mcs.cli.tables import ClusterView, Table, status_tables
 from mcs.model.meta import Condition, ConditionStatus, ObjectMeta
 from mcs.model.multicluster import (
@@ -96,14 +99,53 @@ def test_what_is_wrong_with_an_export_is_told_once_with_its_message() -> None:
     )
     conflicting = _export("web", *GOOD[:2], _condition("Conflict", "True", "PortConflict", "Ports differ."))
     waiting = _export("api", GOOD[0], _condition("Ready", "False", "Pending", "Soon."), GOOD[2])
-    assert _tables(_view("east", (refused, conflicting, waiting)))["Conflicts and refusals"].rows == (
-        ("shop/api", "east", "Ready False, Pending: Soon."),
-        ("shop/old", "east", "Valid False, NoService: There is none."),
-        ("shop/web", "east", "Conflict True, PortConflict: Ports differ."),
+    assert _tables(_view("east", (refused, conflicting, waiting)))["Problems"].rows == (
+        ("shop/api", "export", "east", "Ready False, Pending: Soon."),
+        ("shop/old", "export", "east", "Valid False, NoService: There is none."),
+        ("shop/web", "export", "east", "Conflict True, PortConflict: Ports differ."),
     )
 
 
-def test_without_conflicts_there_is_no_table_of_them() -> None:
+def test_what_clusters_tell_in_the_same_words_is_one_row() -> None:
+    def conflicting(message: str) -> ServiceExport:
+        return _export("web", *GOOD[:2], _condition("Conflict", "True", "PortConflict", message))
+
+    views = (
+        _view("west", (conflicting("a"),)),
+        _view("east", (conflicting("a"),)),
+        _view("south", (conflicting("b"),)),
+    )
+    assert _tables(*views)["Problems"].rows == (
+        ("shop/web", "export", "east, west", "Conflict True, PortConflict: a"),
+        ("shop/web", "export", "south", "Conflict True, PortConflict: b"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("conditions", "told"),
+    [
+        ((), []),
+        ((_condition("Ready", "True"),), []),
+        ((_condition("Ready", "False"),), ["Ready False, Why: m"]),
+        ((_condition("Ready", "Unknown"),), ["Ready Unknown, Why: m"]),
+        (
+            (_condition("Ready", "True"), _condition("TrafficDistributionSupported", "False")),
+            ["TrafficDistributionSupported False, Why: m"],
+        ),
+        # What a condition of others means, and which of its values is the good one, is not known.
+        ((_condition("Ready", "True"), _condition("example.com/Draining", "False")), []),
+    ],
+)
+def test_what_is_wrong_with_an_import_is_told_of_the_clusters_that_have_it(
+    conditions: tuple[Condition, ...], told: list[str]
+) -> None:
+    imported = structs.replace(_import("web"), status=ServiceImportStatus(conditions=conditions))
+    tables = _tables(_view("east", imports=(imported,)))
+    rows = tables["Problems"].rows if "Problems" in tables else ()
+    assert rows == tuple(("shop/web", "import", "east", what) for what in told)
+
+
+def test_where_all_is_well_there_is_no_table_of_problems() -> None:
     tables = _tables(_view("east", (_export("web", *GOOD),)))
     assert list(tables) == ["Clusters", "Exports", "Imports"]
     assert tables["Imports"].rows == ()
