@@ -15,9 +15,9 @@ from mcs.runtime.fleet import Reflected
 
 
 class Work(NamedTuple):
-    """A piece of work in one cluster: the import of a service, the conditions of its export, or its auto-export."""
+    """A piece of work in one cluster: the import of a service and what its export says, or its auto-export."""
 
-    about: Literal["import", "export", "auto-export"]
+    about: Literal["service", "auto-export"]
     service: ServiceKey
 
     def __str__(self) -> str:

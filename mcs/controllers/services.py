@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from mcs.controllers.clusters import ClusterCaches, Work
-from mcs.kube.errors import Invalid
+from mcs.kube.errors import Forbidden, Invalid, ResourceMissing, ServerError
 from mcs.model.actions import Action
 from mcs.model.meta import timestamp
 from mcs.model.multicluster import ServiceExport, ServiceImport
@@ -18,9 +18,10 @@ from mcs.model.names import SERVICE_NAME_LABEL, ClusterId, ServiceKey
 from mcs.model.services import Namespace, Service
 from mcs.model.slices import EndpointSlice
 from mcs.runtime.cache import Delta
+from mcs.runtime.executor import ForeignObjectError
 from mcs.runtime.fleet import Fleet
 from mcs.services.observed import Exporter, ObservedExport, ObservedTarget
-from mcs.services.plan import plan_export, plan_target, retry_after
+from mcs.services.plan import plan_export, plan_target
 from mcs.services.selection import named_clusters
 from mcs.services.topology import refused_distributions
 
@@ -60,18 +61,23 @@ class ServicesController:
         member = self._fleet.members[cluster]
         if not member.is_seen or member.executor is None:
             return
-        if work.about == "import":
-            actions = plan_target(self.observe_target(cluster, work.service))
-            try:
-                await member.executor.execute(actions)
-            except Invalid as error:
-                if not self._learns(cluster, actions, error):
-                    raise
+        stopped: Exception | None = None
+        actions = plan_target(self.observe_target(cluster, work.service))
+        try:
+            await member.executor.execute(actions)
+        except Invalid as error:
+            if self._learns(cluster, actions, error):
                 member.queue.add(work)
-        elif (observed := self.observe_export(cluster, work.service)) is not None:
+                return
+            stopped = error
+        except (Forbidden, ResourceMissing, ServerError, ForeignObjectError) as error:
+            stopped = error
+        # The export comes after the import that its conditions tell of, so that one status says everything; what
+        # stopped the import, and may go on doing so, keeps nobody from being told.
+        if (observed := self.observe_export(cluster, work.service)) is not None:
             await member.executor.execute(plan_export(observed))
-            if (delay := retry_after(observed)) is not None:
-                member.queue.add_after(work, delay)
+        if stopped is not None:
+            raise stopped
 
     def observe_target(self, target: ClusterId, key: ServiceKey) -> ObservedTarget:
         """Everything that decides what `target` should hold for the service."""
@@ -161,15 +167,11 @@ class ServicesController:
             else:
                 keys = exported | caches.imported_from(cluster)
             for key in sorted(keys):
-                queue.add(Work("import", key))
-                if caches.exports.get(key) is not None:
-                    queue.add(Work("export", key))
+                queue.add(Work("service", key))
 
     def _everywhere(self, key: ServiceKey) -> Touched:
-        for cluster, caches in self._caches.items():
-            yield cluster, Work("import", key)
-            if caches.exports.get(key) is not None:
-                yield cluster, Work("export", key)
+        for cluster in self._caches:
+            yield cluster, Work("service", key)
 
     def _exported_in(self, namespace: str) -> set[ServiceKey]:
         return {
@@ -183,7 +185,7 @@ class ServicesController:
         for key in sorted(self._exported_or_imported_from(cluster, namespace)):
             yield from self._everywhere(key)
         for key in sorted(self._exported_in(namespace) | self._caches[cluster].imported_in(namespace)):
-            yield cluster, Work("import", key)
+            yield cluster, Work("service", key)
 
     def _exported_or_imported_from(self, cluster: ClusterId, namespace: str) -> set[ServiceKey]:
         keys = {export.key for export in self._caches[cluster].exports.by("namespace", namespace)}
@@ -197,14 +199,14 @@ class ServicesController:
             return
         namespace = delta.key.name
         for key in sorted(self._exported_in(namespace) | self._caches[cluster].imported_in(namespace)):
-            yield cluster, Work("import", key)
+            yield cluster, Work("service", key)
 
     def _service_touches(self, cluster: ClusterId, delta: Delta[Service]) -> Touched:
         families = self._caches[cluster].service_families()
         if self._families.get(cluster) != families:
             self._families[cluster] = families
             for key in sorted(self._caches[cluster].imported()):
-                yield cluster, Work("import", key)
+                yield cluster, Work("service", key)
         if delta.old is not None and delta.new is not None and _meaning(delta.old) == _meaning(delta.new):
             return
         is_exported = self._caches[cluster].exports.get(delta.key) is not None
@@ -212,7 +214,7 @@ class ServicesController:
             yield from self._everywhere(delta.key)
         if delta.key.name.startswith("derived-"):
             for key in self._derived_sources(cluster, delta):
-                yield cluster, Work("import", key)
+                yield cluster, Work("service", key)
 
     def _derived_sources(self, cluster: ClusterId, delta: Delta[Service]) -> Iterable[ServiceKey]:
         """The services whose derived Service has this name, also when somebody else's Service stands there."""
@@ -236,30 +238,28 @@ class ServicesController:
             return
         if old is not None and not old.is_ours and (new is None or new.is_ours):
             # Somebody else gave up a name; a mirror may have waited for it.
-            yield cluster, Work("import", ServiceKey(delta.key.namespace, delta.key.name.rpartition("-")[0]))
+            yield cluster, Work("service", ServiceKey(delta.key.namespace, delta.key.name.rpartition("-")[0]))
         for key, is_mirror in sorted(
             {(each.service, each.is_mirror) for each in (old, new) if each is not None}
         ):
             if is_mirror:
-                yield cluster, Work("import", key)
+                yield cluster, Work("service", key)
             elif exports.get(key) is not None:
                 # The source last: its API server is busy with telling everybody of the change itself.
                 for target in self._caches:
                     if target != cluster:
-                        yield target, Work("import", key)
-                yield cluster, Work("import", key)
+                        yield target, Work("service", key)
+                yield cluster, Work("service", key)
 
     def _export_touches(self, cluster: ClusterId, delta: Delta[ServiceExport]) -> Touched:
         old, new = delta.old, delta.new
         if old is not None and new is not None and _export_meaning(old) == _export_meaning(new):
-            yield cluster, Work("export", delta.key)
+            yield cluster, Work("service", delta.key)
             return
         yield from self._everywhere(delta.key)
 
     def _import_touches(self, cluster: ClusterId, delta: Delta[ServiceImport]) -> Touched:
-        yield cluster, Work("import", delta.key)
-        if self._caches[cluster].exports.get(delta.key) is not None:
-            yield cluster, Work("export", delta.key)
+        yield cluster, Work("service", delta.key)
 
 
 def _concerns_malformed(delta: Delta[Any]) -> bool:

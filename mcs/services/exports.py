@@ -5,7 +5,7 @@ Source: the conditions of ServiceExport in KEP-1645 and its API comments. `plan`
 
 from collections.abc import Sequence
 
-from mcs.model.meta import Condition, parse_timestamp
+from mcs.model.meta import Condition
 from mcs.model.multicluster import CONFLICT, READY, VALID, ServiceExport, ServiceImport
 from mcs.model.names import ClusterId
 from mcs.services.conditions import condition, of_types
@@ -17,8 +17,6 @@ from mcs.services.selection import meetings, selection_message
 from mcs.services.validity import valid_exporters, validity, validity_message
 
 OURS = (VALID, READY, CONFLICT)
-_PATIENCE = 5.0
-"""Seconds in which the import of a new export should be there, so that one write can say all."""
 
 
 def own_exporter(observed: ObservedExport) -> Exporter | None:
@@ -123,21 +121,3 @@ def is_imported(observed: ObservedExport) -> bool:
 def is_as_desired(export: ServiceExport, desired: Sequence[Condition]) -> bool:
     """True when our conditions of the export are exactly `desired`."""
     return of_types(export.status.conditions, OURS) == of_types(desired, OURS)
-
-
-def seconds_of_patience(observed: ObservedExport) -> float | None:
-    """How long to wait before saying anything of a new valid export; None when it is time to speak.
-
-    The import usually follows within moments, and then one status says Valid, Ready and Conflict at once. An export
-    whose age cannot be told (clocks that differ) is not waited for.
-    """
-    own = own_exporter(observed)
-    if own is None or of_types(own.export.status.conditions, OURS) or is_imported(observed):
-        return None
-    if validity(observed.key, own) != "Valid":
-        return None
-    created, now = parse_timestamp(own.export.metadata.creation_timestamp), parse_timestamp(observed.now)
-    if created is None or now is None:
-        return None
-    age = (now - created).total_seconds()
-    return _PATIENCE - age if 0 <= age < _PATIENCE else None

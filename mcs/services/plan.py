@@ -19,7 +19,7 @@ from mcs.model.resources import SERVICE_EXPORTS, SERVICE_IMPORTS, SERVICES, Reso
 from mcs.model.services import Service
 from mcs.services import derived, exports, imports, mirrors
 from mcs.services.events import export_events, import_events
-from mcs.services.exports import own_exporter, seconds_of_patience
+from mcs.services.exports import own_exporter
 from mcs.services.imports import Addressing
 from mcs.services.merge import Offer, Properties, merge, offers, remembered_properties
 from mcs.services.observed import Exporter, ObservedExport, ObservedTarget
@@ -244,12 +244,9 @@ def _deletes(
 
 
 def plan_export(observed: ObservedExport) -> tuple[Action, ...]:
-    """The one status write that makes the export's conditions true, or nothing.
-
-    Nothing is said yet of an export that is about to be imported: see `retry_after`.
-    """
+    """The one status write that makes the export's conditions true, or nothing."""
     own = own_exporter(observed)
-    if own is None or seconds_of_patience(observed) is not None:
+    if own is None:
         return ()
     desired = exports.desired_conditions(observed, own)
     if exports.is_as_desired(own.export, desired):
@@ -262,8 +259,3 @@ def plan_export(observed: ObservedExport) -> tuple[Action, ...]:
         Apply(cluster=observed.cluster, resource=SERVICE_EXPORTS, object=status, subresource="status"),
         *export_events(observed.cluster, own.export, desired, observed.now),
     )
-
-
-def retry_after(observed: ObservedExport) -> float | None:
-    """Seconds after which to plan the export again although nothing happened; None when there is no need."""
-    return seconds_of_patience(observed)

@@ -10,7 +10,7 @@ from mcs.model.actions import Apply, RecordEvent
 from mcs.model.meta import Condition
 from mcs.model.multicluster import ServiceExport, ServiceExportStatus
 from mcs.services.observed import Exporter, ObservedExport
-from mcs.services.plan import plan_export, retry_after
+from mcs.services.plan import plan_export
 from mcs.testing.builders import observed_export
 from mcs.testing.worlds import CLUSTERS, exporters
 
@@ -103,19 +103,12 @@ def test_only_the_status_of_the_own_export_is_written_and_each_type_once(
 
 
 @given(exporters(), LISTED, CLUSTER, AGE)
-def test_silence_about_an_untold_export_is_explained_by_a_time_to_speak(
+def test_an_export_that_nothing_was_said_of_is_told_at_once(
     exported: Exporters, listed: str | None, cluster: str, age: float
 ) -> None:
-    observed = observed_export(*exported, cluster=cluster, listed=listed, now=age)
     own = own_of(exported, cluster)
-    if own is None or own.export.is_terminating:
-        assert plan_export(observed) == ()
-        return
-    wait = retry_after(observed)
-    assert (wait is None) is bool(plan_export(observed))
-    if wait is not None:
-        later = observed_export(*exported, cluster=cluster, listed=listed, now=age + wait)
-        assert plan_export(later) != ()
+    is_there = own is not None and not own.export.is_terminating
+    assert bool(plan_export(observed_export(*exported, cluster=cluster, listed=listed, now=age))) is is_there
 
 
 @given(exporters(), exporters(), st.sets(CLUSTER), CLUSTER)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,11 +12,22 @@ from msgspec.structs import replace
 
 from mcs.controllers.clusters import REFLECTED, Work
 from mcs.controllers.services import ServicesController
-from mcs.model.meta import ObjectMeta
+from mcs.kube.errors import (
+    Conflict,
+    Forbidden,
+    Invalid,
+    ResourceMissing,
+    ServerError,
+    TooManyRequests,
+    Unreachable,
+)
+from mcs.model.actions import Action, Apply
+from mcs.model.meta import Condition, ObjectMeta
 from mcs.model.multicluster import ImportCluster, ServiceExport, ServiceImport, ServiceImportStatus
 from mcs.model.names import ClusterId, ServiceKey, derived_service_name, mirror_name
 from mcs.model.services import Namespace, Service
 from mcs.model.slices import IPV4, EndpointSlice
+from mcs.runtime.executor import ForeignObjectError
 from mcs.runtime.fleet import Fleet, Member
 from mcs.runtime.queue import WorkQueue
 from mcs.testing.virtual_time import run_virtual
@@ -88,7 +100,7 @@ def _never() -> Any:
     raise NotImplementedError
 
 
-EVERYWHERE = {(EAST, "import shop/web"), (EAST, "export shop/web"), (WEST, "import shop/web")}
+EVERYWHERE = {(EAST, "service shop/web"), (WEST, "service shop/web")}
 
 
 def touched(change: Callable[[Here], None]) -> set[tuple[ClusterId, str]]:
@@ -118,7 +130,7 @@ def test_all_that_was_planned_without_a_malformed_object_is_planned_anew_when_it
         well = cache.get(key)
         cache.put(replace(well, metadata=replace(well.metadata, resource_version="9")))
 
-    assert touched(change) >= {(EAST, "import shop/web"), (WEST, "import shop/web")}
+    assert touched(change) >= {(EAST, "service shop/web"), (WEST, "service shop/web")}
 
 
 def test_a_namespace_that_went_and_came_between_two_lists_is_another_one() -> None:
@@ -126,7 +138,7 @@ def test_a_namespace_that_went_and_came_between_two_lists_is_another_one() -> No
         again = Namespace(metadata=metadata(ServiceKey("", "shop"), 7, uid="another"))
         here.cache(WEST, "namespaces").replace([again])
 
-    assert touched(change) == {(WEST, "import shop/web")}
+    assert touched(change) == {(WEST, "service shop/web")}
 
 
 def test_a_name_that_a_stranger_gives_up_is_tried_again() -> None:
@@ -138,12 +150,12 @@ def test_a_name_that_a_stranger_gives_up_is_tried_again() -> None:
         here.done()
         here.cache(WEST, "endpointslices").discard(name, "5")
 
-    assert (WEST, "import shop/web") in touched(change)
+    assert (WEST, "service shop/web") in touched(change)
 
 
 def test_a_service_in_the_place_of_the_derived_one_touches_the_import_alone() -> None:
     service = Service(metadata=metadata(PLACE))
-    assert touched(lambda here: here.cache(WEST, "services").put(service)) == {(WEST, "import shop/web")}
+    assert touched(lambda here: here.cache(WEST, "services").put(service)) == {(WEST, "service shop/web")}
     other = Service(metadata=metadata(ServiceKey("shop", "derived-else")))
     assert touched(lambda here: here.cache(WEST, "services").put(other)) == set()
 
@@ -184,7 +196,7 @@ def test_lists_of_a_cluster_that_is_not_seen_yet_make_no_work_one_by_one() -> No
             member._tell_synced()
         return before, {(member.cluster, str(await member.queue.get())) for member in members}
 
-    assert run_virtual(run()) == (0, {(EAST, "import shop/web"), (WEST, "import shop/web")})
+    assert run_virtual(run()) == (0, {(EAST, "service shop/web"), (WEST, "service shop/web")})
 
 
 def test_a_target_that_was_left_alone_for_a_malformed_slice_is_worked_on_when_it_is_well() -> None:
@@ -194,4 +206,59 @@ def test_a_target_that_was_left_alone_for_a_malformed_slice_is_worked_on_when_it
         here.done()
         here.cache(WEST, "endpointslices").discard(SLICE, "5")
 
-    assert touched(change) == {(WEST, "import shop/web")}
+    assert touched(change) == {(WEST, "service shop/web")}
+
+
+class Executes:
+    """In the place of an executor: keeps what it is given; an import is written slowly, or not at all."""
+
+    def __init__(self, here: Here, cluster: ClusterId, refusal: Exception | None) -> None:
+        self.said: list[tuple[Condition, ...]] = []
+        self._imports = here.cache(cluster, "serviceimports")
+        self._refusal = refusal
+
+    async def execute(self, actions: Sequence[Action]) -> None:
+        for action in actions:
+            match action:
+                case Apply(object=ServiceExport() as told):
+                    self.said.append(told.status.conditions)
+                case Apply(object=ServiceImport() as made, subresource="status"):
+                    await asyncio.sleep(10)
+                    if self._refusal is not None:
+                        raise self._refusal
+                    self._imports.put(replace(made, metadata=metadata(WEB, 3)))
+
+
+def told_of_web(refusal: Exception | None) -> tuple[list[dict[str, str]], Exception | None]:
+    """What the export of web is told, each time by condition, and what the work ended with."""
+
+    async def run() -> tuple[list[dict[str, str]], Exception | None]:
+        here, ended = Here(), None
+        for plural in ("services", "serviceexports"):
+            found = here.cache(EAST, plural).get(WEB)
+            here.cache(EAST, plural).put(replace(found, metadata=metadata(WEB, 2)))
+        executes = Executes(here, EAST, refusal)
+        here.fleet.members[EAST].executor = executes  # type: ignore[assignment]
+        try:
+            await here.controller.reconcile(EAST, Work("service", WEB))
+        except Exception as error:
+            ended = error
+        return [{each.type: each.status for each in conditions} for conditions in executes.said], ended
+
+    return run_virtual(run())
+
+
+def test_an_import_that_takes_long_to_write_is_followed_by_one_status_that_says_all() -> None:
+    assert told_of_web(None) == ([{"Valid": "True", "Ready": "True", "Conflict": "False"}], None)
+
+
+@pytest.mark.parametrize(
+    "refusal", [Forbidden(403), ServerError(500), ResourceMissing(404), Invalid(422), ForeignObjectError("x")]
+)
+def test_who_exports_is_told_also_when_the_import_is_refused(refusal: Exception) -> None:
+    assert told_of_web(refusal) == ([{"Valid": "True", "Ready": "False", "Conflict": "False"}], refusal)
+
+
+@pytest.mark.parametrize("passing", [Conflict(409), TooManyRequests(429), Unreachable("no answer")])
+def test_nothing_is_told_of_an_import_that_is_tried_again_in_a_moment(passing: Exception) -> None:
+    assert told_of_web(passing) == ([], passing)

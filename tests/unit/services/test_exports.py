@@ -10,7 +10,7 @@ from mcs.model.meta import Condition
 from mcs.model.multicluster import ServiceExport, ServiceExportStatus
 from mcs.model.names import MANAGED_BY, MANAGED_BY_LABEL, ServiceKey
 from mcs.services.observed import Exporter, ObservedExport
-from mcs.services.plan import plan_export, retry_after
+from mcs.services.plan import plan_export
 from mcs.testing.builders import WEB, at, export, exporter, headless, observed_export, service
 
 
@@ -110,7 +110,6 @@ def test_f1_an_export_in_a_system_namespace_is_refused() -> None:
 )
 def test_nothing_is_said_when(case: str, observed: ObservedExport) -> None:
     assert plan_export(observed) == (), case
-    assert retry_after(observed) is None, case
 
 
 def test_each_conflict_has_a_line_of_its_own() -> None:
@@ -175,36 +174,6 @@ def test_conditions_of_others_are_neither_written_nor_missed() -> None:
     mine = written(observed)
     assert "Theirs" not in mine
     assert plan_export(observed_export(with_conditions(C1, theirs, *mine.values()), listed="c1")) == ()
-
-
-@pytest.mark.parametrize(
-    ("case", "observed", "seconds"),
-    [
-        ("a new valid export waits for its import", observed_export(C1, now=2), 3),
-        ("at once it waits longest", observed_export(C1, now=0), 5),
-        ("also when the import is there but does not list it", observed_export(C1, listed="c2", now=2), 3),
-        ("not once it is imported", observed_export(C1, listed="c1", now=2), None),
-        ("not after five seconds", observed_export(C1, now=5), None),
-        ("not when it is not valid", observed_export(exporter("c1", None), now=2), None),
-        (
-            "not when its age cannot be told",
-            observed_export(exporter("c1", service(), created=50), now=2),
-            None,
-        ),
-    ],
-)
-def test_patience(case: str, observed: ObservedExport, seconds: float | None) -> None:
-    assert retry_after(observed) == seconds, case
-    assert bool(plan_export(observed)) is (seconds is None), case
-
-
-def test_who_was_told_once_is_not_kept_waiting() -> None:
-    subject = with_conditions(
-        exporter("c1", service()), *written(observed_export(exporter("c1", None))).values()
-    )
-    observed = observed_export(subject, now=2)
-    assert retry_after(observed) is None
-    assert said(observed)["Valid"] == ("True", "Valid")
 
 
 def test_a_conflict_stays_while_the_other_party_cannot_be_seen() -> None:
