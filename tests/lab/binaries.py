@@ -1,5 +1,8 @@
 """The real Kubernetes programs the tests run against, built once from pinned Go modules into the cache.
 
+The variable MCS_KUBERNETES says of which minor they are, 1.34 or 1.37; each has its go.mod and its builds. The
+official CRDs come from a module too, and are copied into the same cache.
+
 A build is keyed by its go.mod, go.sum and flags, so a fresh clone finds what an earlier one built, even on a
 machine without Go. `python -m tests.lab.binaries` builds what the API servers need and is missing, with the
 argument `nodes` also what whole clusters need. Starting the programs belongs to control_planes and clusters.
@@ -9,6 +12,7 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import json
 import os
 import platform
 import shutil
@@ -21,16 +25,30 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-KUBERNETES_MINOR = "34"
-KUBERNETES = f"1.{KUBERNETES_MINOR}.4"
-
 _MODULES = Path(__file__).parent / "gomod"
+_RELEASES = {"1.34": ("1.34.4", _MODULES / "kube"), "1.37": ("1.37.2", _MODULES / "kube-1.37")}
+
+
+def release_of(minor: str) -> tuple[str, Path]:
+    """The release of Kubernetes that stands for this minor, and the folder of the Go module that pins it.
+
+    Ends the program with one line where the lab has no release of the minor.
+    """
+    if minor not in _RELEASES:
+        sys.exit(f"MCS_KUBERNETES={minor}: the lab has Kubernetes {' and '.join(_RELEASES)}")
+    return _RELEASES[minor]
+
+
+DEFAULT_MINOR = "1.34"
+MINOR = os.environ.get("MCS_KUBERNETES") or DEFAULT_MINOR
+KUBERNETES, _KUBE_MODULE = release_of(MINOR)
+
 _VERSION_PACKAGE = "k8s.io/component-base/version"
 # Clients compare the server's version, and a Go build outside the release scripts leaves it at v0.0.0.
 _KUBERNETES_VERSION = {
     "gitVersion": f"v{KUBERNETES}",
     "gitMajor": "1",
-    "gitMinor": KUBERNETES_MINOR,
+    "gitMinor": MINOR.removeprefix("1."),
     "gitTreeState": "archive",
     "gitCommit": "0" * 40,
     "buildDate": "2026-01-01T00:00:00Z",
@@ -76,7 +94,7 @@ _BUILD_FLAGS = ("-mod=readonly", "-trimpath")
 
 ETCD = GoModule(_MODULES / "etcd", "-s -w", {"etcd": "go.etcd.io/etcd/server/v3"})
 KUBE = GoModule(
-    _MODULES / "kube",
+    _KUBE_MODULE,
     " ".join(
         ("-s -w", *(f"-X {_VERSION_PACKAGE}.{name}={value}" for name, value in _KUBERNETES_VERSION.items()))
     ),
@@ -97,10 +115,12 @@ COREDNS = GoModule(_MODULES / "coredns", "-s -w", {"coredns": "github.com/coredn
 _HELM_CAPABILITIES = "helm.sh/helm/v3/pkg/chartutil.k8sVersion"
 HELM = GoModule(
     _MODULES / "helm",
-    f"-s -w -X {_HELM_CAPABILITIES}Major=1 -X {_HELM_CAPABILITIES}Minor={KUBERNETES_MINOR}",
+    f"-s -w -X {_HELM_CAPABILITIES}Major=1 -X {_HELM_CAPABILITIES}Minor={MINOR.removeprefix('1.')}",
     {"helm": "helm.sh/helm/v3/cmd/helm"},
 )
 MODULES = (ETCD, KUBE, COREDNS, HELM)
+# Nothing is built of it: its CRDs are wanted.
+MCS_API = GoModule(_MODULES / "mcs-api", "", {})
 
 # The first tier must not wait for the minutes that the programs of the second take to build.
 API_TIER = ("etcd", "kube-apiserver", "kubectl", "helm")
@@ -137,16 +157,67 @@ def build(name: str, report: Callable[[str], None]) -> Path:
     target = module.program(name)
     if target.is_file():
         return target
-    go = shutil.which("go")
-    if go is None:
-        raise MissingBinaryError(
-            f"{name} is not built yet and there is no Go to build it: install Go 1.26 or newer"
-        )
+    go = _go(f"{name} is not built yet and there is no Go to build it")
     target.parent.mkdir(parents=True, exist_ok=True)
     with _locked(module.cache() / "lock", report):
         if not target.is_file():
             _compile(go, module, name, target, report)
     return target
+
+
+def official_crds() -> tuple[Path, ...]:
+    """The CRDs that sigs.k8s.io/mcs-api publishes, one YAML file each, from the cache.
+
+    Raises MissingBinaryError where no earlier run fetched them.
+    """
+    found = tuple(sorted((MCS_API.cache() / "crds").glob("*.yaml")))
+    if not found:
+        raise MissingBinaryError(
+            "the official CRDs are not fetched yet: run `make test-real` or `python -m tests.lab.binaries` (needs Go)"
+        )
+    return found
+
+
+def fetch_official_crds(report: Callable[[str], None]) -> tuple[Path, ...]:
+    """The same, fetched first where the cache lacks them; Go compares the module with the pinned go.sum.
+
+    Raises MissingBinaryError where Go is absent, or the module is or cannot be had.
+    """
+    target = MCS_API.cache() / "crds"
+    if not target.is_dir():
+        go = _go("the official CRDs are not fetched yet and there is no Go to fetch them")
+        MCS_API.cache().mkdir(parents=True, exist_ok=True)
+        with _locked(MCS_API.cache() / "lock", report):
+            if not target.is_dir():
+                report("fetching the official CRDs")
+                _copy_crds(_downloaded(go, MCS_API, "sigs.k8s.io/mcs-api") / "config" / "crd", target)
+    return official_crds()
+
+
+def _downloaded(go: str, module: GoModule, wanted: str) -> Path:
+    command = [go, "mod", "download", "-json", wanted]
+    done = subprocess.run(command, cwd=module.folder, capture_output=True, text=True, check=False)
+    said = json.loads(done.stdout or "{}")
+    if done.returncode != 0 or "Dir" not in said:
+        reason = (said.get("Error") or done.stderr).split()
+        raise MissingBinaryError(f"fetching {wanted} failed: {' '.join(reason)}")
+    return Path(said["Dir"])
+
+
+def _copy_crds(published: Path, target: Path) -> None:
+    unfinished = target.with_suffix(".unfinished")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir()
+    for path in published.glob("*.yaml"):
+        (unfinished / path.name).write_bytes(path.read_bytes())
+    unfinished.rename(target)
+
+
+def _go(lacking: str) -> str:
+    go = shutil.which("go")
+    if go is None:
+        raise MissingBinaryError(f"{lacking}: install Go 1.26 or newer")
+    return go
 
 
 def _module_of(name: str) -> GoModule:
@@ -199,9 +270,15 @@ def _compile(go: str, module: GoModule, name: str, target: Path, report: Callabl
 
 def main(arguments: Sequence[str]) -> int:
     """Build the programs of a tier; 1 with one line on standard error where that is impossible."""
+
+    def say(line: str) -> None:
+        print("lab:", line, flush=True)
+
     try:
         for name in NODE_TIER if "nodes" in arguments else API_TIER:
-            print(f"lab: {build(name, lambda line: print('lab:', line, flush=True))}", flush=True)
+            say(str(build(name, say)))
+        for path in fetch_official_crds(say):
+            say(str(path))
     except MissingBinaryError as missing:
         print(f"lab: {missing}", file=sys.stderr)
         return 1

@@ -116,3 +116,57 @@ def test_the_variable_kubectl_chooses_the_binary(cache: Path, monkeypatch: pytes
     monkeypatch.delenv("KUBECTL")
     with pytest.raises(MissingBinaryError):
         kubectl_binary()
+
+
+@pytest.mark.parametrize(("minor", "release"), [("1.34", "1.34.4"), ("1.37", "1.37.2")])
+def test_each_minor_has_a_release_that_its_module_pins(minor: str, release: str) -> None:
+    chosen, folder = binaries.release_of(minor)
+    assert chosen == release
+    assert f"k8s.io/kubernetes v{release} " in (folder / "go.mod").read_text()
+
+
+@pytest.mark.parametrize("minor", ["1.33", "1.34.4", "34"])
+def test_a_minor_that_the_lab_lacks_ends_the_program_with_what_it_has(minor: str) -> None:
+    with pytest.raises(SystemExit, match=f"MCS_KUBERNETES={minor}: the lab has Kubernetes 1.34 and 1.37"):
+        binaries.release_of(minor)
+
+
+def published_by(folder: Path, monkeypatch: pytest.MonkeyPatch, said: str, status: int = 0) -> Path:
+    """A `go` on the PATH that answers `said`; returns the log of its calls."""
+    calls = install_compiler(folder, monkeypatch, "")
+    answer = folder / "answer"
+    answer.write_text(said)
+    (folder / "path" / "go").write_text(f'#!/bin/sh\necho "$@" >> "{calls}"\ncat "{answer}"\nexit {status}\n')
+    return calls
+
+
+def test_the_official_crds_are_fetched_once_and_found_without_go_afterwards(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = tmp_path / "module"
+    (module / "config" / "crd").mkdir(parents=True)
+    for name in ("one.yaml", "two.yaml", "embed.go"):
+        (module / "config" / "crd" / name).write_text(name)
+    with pytest.raises(
+        MissingBinaryError, match="the official CRDs are not fetched yet: run `make test-real`"
+    ):
+        binaries.official_crds()
+    with pytest.raises(MissingBinaryError, match="there is no Go"):
+        binaries.fetch_official_crds(print)
+    calls = published_by(tmp_path, monkeypatch, f'{{"Dir": "{module}"}}')
+    found = binaries.fetch_official_crds(print)
+    assert [path.read_text() for path in found] == ["one.yaml", "two.yaml"]
+    assert all(path.is_relative_to(cache / binaries.MCS_API.digest()) for path in found)
+    monkeypatch.setenv("PATH", "/nonexistent")
+    assert binaries.fetch_official_crds(print) == binaries.official_crds() == found
+    assert calls.read_text() == "mod download -json sigs.k8s.io/mcs-api\n"
+
+
+def test_crds_that_are_not_those_of_go_sum_are_not_taken(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    published_by(tmp_path, monkeypatch, '{"Error": "verifying module:\\n\\tchecksum mismatch"}', status=1)
+    with pytest.raises(MissingBinaryError, match="verifying module: checksum mismatch"):
+        binaries.fetch_official_crds(print)
+    with pytest.raises(MissingBinaryError):
+        binaries.official_crds()
