@@ -44,6 +44,7 @@ class Request(Struct, rename="camel"):
     user: _User
     object_ref: _Object | None = None
     response_status: _Response = msgspec.field(default_factory=_Response)
+    request_object: dict[str, Any] | None = None
 
 
 def requests_of(user: str, log: Path) -> list[Request]:

@@ -107,7 +107,8 @@ class ControlPlane:
         policy = self._folder / "audit-policy.yaml"
         # A watch is logged when it opens, so the stage before any answer adds nothing.
         policy.write_text(
-            "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules: [{level: Metadata}]\n"
+            "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules:\n"
+            "- {level: Request, resources: [{group: multicluster.x-k8s.io}]}\n- {level: Metadata}\n"
         )
         return (f"--audit-policy-file={policy}", f"--audit-log-path={self.audit_log}")
 
@@ -137,8 +138,9 @@ class ControlPlanes:
     """The clusters of a test, by name: `async with ControlPlanes(names=("east", "west")) as planes:`.
 
     Logs, certificates and data live in `folder`; without one, in a temporary folder that goes with the
-    clusters. With `audit` every request is written to each cluster's audit log. Raises
-    binaries.MissingBinaryError when the programs are not built, LabError when one of them does not start.
+    clusters. With `audit` every request is written to each cluster's audit log, exports and imports with what
+    was sent. Raises binaries.MissingBinaryError when the programs are not built, LabError when one of them does
+    not start.
     """
 
     def __init__(

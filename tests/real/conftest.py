@@ -16,11 +16,12 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from tests.lab.binaries import API_TIER, NODE_TIER, MissingBinaryError, built
-from tests.lab.clusters import Clusters, unmet
+from tests.lab.binaries import API_TIER, NODE_TIER, MissingBinaryError, built, official_crds
+from tests.lab.clusters import Clusters
 from tests.lab.clusterset import Clusterset
 from tests.lab.control_planes import ControlPlanes
 from tests.lab.kubectl import Kubectl, kubectl_binary
+from tests.lab.machine import unmet
 from tests.lab.node_files import ProxyMode
 
 _HERE = Path(__file__).parent
@@ -76,6 +77,7 @@ def _missing_for_api_servers() -> str:
             if program != "kubectl":
                 built(program)
         kubectl_binary()
+        official_crds()
     except MissingBinaryError as missing:
         return str(missing)
     return ""
