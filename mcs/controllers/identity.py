@@ -5,7 +5,7 @@ from typing import Protocol, TypeVar
 import structlog
 
 from mcs.kube.errors import Forbidden, NotFound, ResourceMissing
-from mcs.membership.identity import Identity, clusterset_problem, identity_problem
+from mcs.membership.identity import Identity, change_problem, clusterset_problem, identity_problem
 from mcs.model.clusters import CLUSTER_ID_PROPERTY, CLUSTERSET_PROPERTY
 from mcs.model.meta import KubernetesObject
 from mcs.model.names import ClusterId
@@ -35,20 +35,21 @@ async def _value(client: Getter, name: str) -> str | None:
 
 
 class Identities:
-    """What the members have said of themselves so far; `admit` is for members that are being engaged."""
+    """What the members have said of themselves so far; `admit` is for members that are, or are to be, worked with."""
 
     def __init__(self) -> None:
         self._said: dict[ClusterId, Identity] = {}
 
     async def admit(self, cluster: ClusterId, client: Getter) -> None:
-        """Raises NotAdmittedError for a cluster that says it is another one, KubeError when it cannot be asked.
+        """Raises NotAdmittedError for a cluster that must not be worked with, KubeError when it cannot be asked.
 
-        Members that name different clustersets are warned of: which of them is right cannot be told from here.
+        It must not if it says that it is another one, or is in another clusterset than when it was admitted. Of members
+        that name different clustersets from the start is warned: which of them is right cannot be told from here.
         """
         said = await read_identity(client)
-        if problem := identity_problem(cluster, said):
+        before = self._said.get(cluster, Identity())
+        if problem := identity_problem(cluster, said) or change_problem(before, said):
             raise NotAdmittedError(problem)
-        before = self._said.get(cluster)
         self._said[cluster] = said
         if said != before and (problem := clusterset_problem(cluster, self._said)):
             log.warning("members of different clustersets", cluster=cluster, problem=problem)

@@ -29,6 +29,20 @@ def identity_problem(given: ClusterId, said: Identity) -> str:
     )
 
 
+def change_problem(before: Identity, said: Identity) -> str:
+    """Why a member cannot stay one after what it said `before`, and what to do; empty when it can.
+
+    KEP-2149: a member stays in its clusterset. One that names none any more, or names one for the first time, has not
+    changed it.
+    """
+    if None in (before.clusterset, said.clusterset) or said.clusterset == before.clusterset:
+        return ""
+    return (
+        f'its ClusterProperty "{CLUSTERSET_PROPERTY}" was "{before.clusterset}" and is now "{said.clusterset}", but a '
+        "member stays in its clusterset; correct the property, or restart the controller if all members have moved"
+    )
+
+
 def clusterset_problem(cluster: ClusterId, said: Mapping[ClusterId, Identity]) -> str:
     """With which members `cluster` disagrees about the clusterset; empty when with none that names one."""
     own = said[cluster].clusterset

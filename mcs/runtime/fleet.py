@@ -6,7 +6,7 @@ cluster belongs to the set is decided elsewhere.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from enum import StrEnum
 from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
@@ -36,7 +36,10 @@ FIRST_PAUSE = 1.0
 """Bounds of the pause before a cluster is engaged again, in seconds."""
 
 LONGEST_QUESTION_PAUSE = 10.0
-"""Bound of the pause before a cluster is asked again who it is, in seconds."""
+"""Bound of the pause before a cluster that gave no answer is asked again who it is, in seconds."""
+
+QUESTION_PERIOD = 60.0
+"""Seconds after which a cluster that is worked with is asked again who it is."""
 
 
 class Client(Reader, Writer, Creator, Protocol):
@@ -168,6 +171,10 @@ class Member(Generic[K]):
             async with asyncio.TaskGroup() as tasks:
                 for reflector in self.reflectors:
                     tasks.create_task(reflector.run(), name=f"{self.cluster}/reflect/{reflector.resource}")
+                if self._admit is not None:
+                    tasks.create_task(
+                        self._stay_admitted(self._admit, client), name=f"{self.cluster}/admission"
+                    )
                 if reconcile is not None:
                     tasks.create_task(events.run(), name=f"{self.cluster}/events")
                     for number in range(WORKERS):
@@ -191,6 +198,13 @@ class Member(Generic[K]):
                 return
             await asyncio.sleep(pause)
             pause = min(pause * 2, LONGEST_QUESTION_PAUSE)
+
+    async def _stay_admitted(self, admit: Admit, client: Client) -> None:
+        """Ask again from time to time; raises NotAdmittedError. That there is no answer changes nothing."""
+        while True:
+            await asyncio.sleep(QUESTION_PERIOD)
+            with suppress(KubeError):
+                await admit(self.cluster, client)
 
     def _tell_synced(self) -> None:
         if self.is_seen and not self._was_seen:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mcs.membership.identity import Identity, clusterset_problem, identity_problem
+from mcs.membership.identity import Identity, change_problem, clusterset_problem, identity_problem
 from mcs.model.names import ClusterId
 
 EAST, WEST, SOUTH = ClusterId("east"), ClusterId("west"), ClusterId("south")
@@ -27,6 +27,26 @@ def test_the_problem_says_what_to_do() -> None:
         'its ClusterProperty "cluster.clusterset.k8s.io" says that it is "west", not "east"; give it as west=CONTEXT, '
         "or correct its context or the property"
     )
+
+
+@pytest.mark.parametrize(
+    ("case", "before", "now", "is_refused"),
+    [
+        ("a member stays in its clusterset", "blue", "blue", False),
+        ("one moves to another", "blue", "red", True),
+        ("one names its clusterset for the first time", None, "blue", False),
+        ("one names none any more", "blue", None, False),
+        ("one never names any", None, None, False),
+    ],
+)
+def test_a_member_does_not_move(case: str, before: str | None, now: str | None, is_refused: bool) -> None:
+    problem = change_problem(Identity("east", before), Identity("east", now))
+    assert bool(problem) is is_refused, case
+    if is_refused:
+        assert problem == (
+            'its ClusterProperty "clusterset.k8s.io" was "blue" and is now "red", but a member stays in its '
+            "clusterset; correct the property, or restart the controller if all members have moved"
+        )
 
 
 @pytest.mark.parametrize(

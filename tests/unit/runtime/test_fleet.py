@@ -15,7 +15,7 @@ from mcs.kube.decode import Page
 from mcs.kube.errors import ConfigError, Unreachable
 from mcs.model.names import ClusterId
 from mcs.model.resources import SERVICES
-from mcs.runtime.fleet import Client, Fleet, Member, Reachability, Reflected
+from mcs.runtime.fleet import Client, Fleet, Member, NotAdmittedError, Reachability, Reflected
 from mcs.testing.virtual_time import run_virtual
 
 EAST = ClusterId("east")
@@ -176,3 +176,31 @@ def test_work_that_was_broken_off_with_its_cluster_is_done_after_the_next_engage
 
     with capture_logs():
         assert run_virtual(run()) == ["web"]
+
+
+def test_a_member_is_asked_again_who_it_is_while_it_is_worked_with() -> None:
+    """No answer changes nothing; a wrong one ends the work, until it is right again."""
+
+    async def run() -> list[Reachability]:
+        answers: list[Exception | None] = [None]
+
+        async def admit(cluster: ClusterId, client: Client) -> None:
+            if error := answers[-1]:
+                raise error
+
+        east: Member[str] = Member(EAST, opening(Quiet()), [Reflected(SERVICES)], admit=admit)
+        shown = []
+        async with asyncio.TaskGroup() as tasks:
+            task = tasks.create_task(east.keep(None), name="east")
+            for answer in (None, Unreachable("no answer"), NotAdmittedError("it is west"), None):
+                answers.append(answer)
+                await asyncio.sleep(130)
+                shown.append(east.reachability)
+            task.cancel()
+        return shown
+
+    with capture_logs() as logs:
+        reachable, unanswered, refused, again = run_virtual(run())
+    assert reachable == unanswered == again == Reachability.REACHABLE
+    assert refused == Reachability.REFUSED
+    assert [each["event"] for each in logs] == ["cluster refused"]
