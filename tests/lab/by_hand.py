@@ -18,8 +18,9 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 from tests.lab import binaries
-from tests.lab.clusters import Clusters, unmet
+from tests.lab.clusters import Clusters
 from tests.lab.clusterset import Clusterset
+from tests.lab.machine import unmet
 
 _MODULE = "tests.lab.by_hand"
 _START_SECONDS = 300

@@ -65,6 +65,7 @@ class Cluster:
             "kubelet": (f"system:node:{self.node_name}", ("system:nodes",)),
             "coredns": ("coredns", ()),
             "controller": ("controller", ()),
+            "other-controller": ("other-controller", ()),
             "dns": ("dns", ()),
             "reader": ("reader", ()),
         }
@@ -115,12 +116,12 @@ class Cluster:
 
     def kubeconfig(self, user: str = ADMIN) -> Path:
         """For programs outside, through a port on 127.0.0.1; the one context is named after the cluster."""
-        return write_kubeconfig(self.folder / f"{user}.kubeconfig", {self.name: self}, user, inside=False)
+        return write_kubeconfig(self.folder / f"{user}.kubeconfig", {self.name: (self, user)}, inside=False)
 
     def inner_kubeconfig(self, user: str = ADMIN) -> Path:
         """For programs inside the lab, straight to the API server."""
         return write_kubeconfig(
-            self.folder / f"{user}.inner.kubeconfig", {self.name: self}, user, inside=True
+            self.folder / f"{user}.inner.kubeconfig", {self.name: (self, user)}, inside=True
         )
 
     async def start_control_plane(self) -> None:
@@ -305,30 +306,32 @@ class Cluster:
 """
 
 
-def write_kubeconfig(path: Path, clusters: Mapping[str, Cluster], user: str, *, inside: bool) -> Path:
-    """A kubeconfig with a context per cluster, named as in the mapping; the first is the current one."""
-    authority = {name: (cluster.folder.parent / "ca.crt").read_bytes() for name, cluster in clusters.items()}
+def write_kubeconfig(path: Path, contexts: Mapping[str, tuple[Cluster, str]], *, inside: bool) -> Path:
+    """A kubeconfig with a context, a cluster and a user in it, by name; the first is the current one."""
     config = {
         "apiVersion": "v1",
         "kind": "Config",
-        "current-context": next(iter(clusters)),
+        "current-context": next(iter(contexts)),
         "clusters": [
             {
                 "name": name,
                 "cluster": {
                     "server": cluster.inner_url if inside else cluster.url,
-                    "certificate-authority-data": base64.b64encode(authority[name]).decode(),
+                    "certificate-authority-data": base64.b64encode(
+                        (cluster.folder.parent / "ca.crt").read_bytes()
+                    ).decode(),
                 },
             }
-            for name, cluster in clusters.items()
+            for name, (cluster, _) in contexts.items()
         ],
         # Users of the same name would be merged into one when a reader joins kubeconfigs.
         "users": [
             {"name": f"{user}@{name}", "user": {"token": cluster.tokens[user]}}
-            for name, cluster in clusters.items()
+            for name, (cluster, user) in contexts.items()
         ],
         "contexts": [
-            {"name": name, "context": {"cluster": name, "user": f"{user}@{name}"}} for name in clusters
+            {"name": name, "context": {"cluster": name, "user": f"{user}@{name}"}}
+            for name, (_, user) in contexts.items()
         ],
     }
     path.write_text(yaml.safe_dump(config, sort_keys=False))

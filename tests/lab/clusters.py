@@ -1,6 +1,6 @@
 """Whole clusters with real nodes, in a network of their own: `async with Clusters() as clusters:`.
 
-Needs root and some Debian packages (`unmet` says which) and the programs of binaries.NODE_TIER. Each start is a
+Needs a machine of which machine.unmet() says nothing, and the programs of binaries.NODE_TIER. Each start is a
 new, empty world, and its end leaves nothing: no process, namespace, link, mount, cgroup or file.
 """
 
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import platform
 import shutil
 import sys
 import tempfile
@@ -28,25 +27,8 @@ from tests.lab.namespace import CommandError, Namespace
 from tests.lab.node_files import NodeSetup, ProxyMode
 from tests.lab.processes import LabProcess
 
-PACKAGES = (
-    "containerd runc containernetworking-plugins iptables nftables conntrack iproute2 ipset ebtables socat kmod "
-    "busybox-static bind9-dnsutils netcat-openbsd curl jq"
-)
-_PROGRAMS = ("containerd", "ctr", "runc", "iptables", "nft", "conntrack", "ip", "unshare", "nsenter", "ldd")
 _CGROUP_PREFIX = "mcs-lab"
 _WATCH_SECONDS = 0.5
-
-
-def unmet() -> str:
-    """Why this machine cannot run nodes, in one line; empty when it can. Programs to build are not judged."""
-    if platform.system() != "Linux" or os.geteuid() != 0:
-        return "whole clusters need root on Linux"
-    if not (node.CGROUPS / "memory" / "tasks").exists():
-        return "whole clusters need the cgroup v1 hierarchies"
-    missing = images.missing_programs((*_PROGRAMS, *images.required_programs()))
-    if missing or not Path("/usr/lib/cni/bridge").exists():
-        return f"whole clusters lack {', '.join(missing) or 'the CNI plugins'}: apt-get install {PACKAGES}"
-    return ""
 
 
 class Clusters:
@@ -86,11 +68,19 @@ class Clusters:
 
     def kubeconfig(self, user: str = ADMIN) -> Path:
         """For programs outside: a context per cluster, named after it; the first is the current one."""
-        return write_kubeconfig(self.folder / f"{user}.kubeconfig", self._clusters, user, inside=False)
+        return write_kubeconfig(self.folder / f"{user}.kubeconfig", self._contexts(user), inside=False)
 
     def inner_kubeconfig(self, user: str = ADMIN) -> Path:
         """The same for programs that run inside the lab."""
-        return write_kubeconfig(self.folder / f"{user}.inner.kubeconfig", self._clusters, user, inside=True)
+        return write_kubeconfig(self.folder / f"{user}.inner.kubeconfig", self._contexts(user), inside=True)
+
+    def inner_kubeconfig_at_home(self, home: Cluster, user: str, elsewhere: str) -> Path:
+        """For a program inside the lab that is one user in the cluster `home`, and another in all the others."""
+        contexts = self._contexts(elsewhere) | {home.name: (home, user)}
+        return write_kubeconfig(self.folder / f"{user}.of.{home.name}.kubeconfig", contexts, inside=True)
+
+    def _contexts(self, user: str) -> dict[str, tuple[Cluster, str]]:
+        return {name: (cluster, user) for name, cluster in self._clusters.items()}
 
     async def __aenter__(self) -> Self:
         for name in binaries.NODE_TIER:

@@ -1,7 +1,7 @@
 """Stand-ins for the container images the clusters run, made of programs that Debian packages installed here.
 
 They carry the names of the images that MCS tests ask for, so that a kubelet finds them and pulls nothing. What
-they hold is what those tests call: socat; sh, nslookup, dig, nc, curl, jq, ip and busybox's applets.
+they hold is what those tests call: socat; sh, nslookup, dig, nc, curl, ip and busybox's applets.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NETSHOOT = "nicolaka/netshoot:v0.15"
 
 # Debian's busybox prefers its own applets to programs in PATH, so its shell would never call these.
 _REPLACED_APPLETS = {"busybox", "nslookup", "nc", "ip", "sh", "ash"}
-_PROGRAMS = ("dash", "socat", "nslookup", "dig", "nc.openbsd", "ip", "curl", "jq")
+_PROGRAMS = ("dash", "socat", "nslookup", "dig", "nc.openbsd", "ip", "curl")
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 

@@ -21,6 +21,7 @@ from types import FrameType
 from typing import Any
 
 CGROUPS = Path("/sys/fs/cgroup")
+CNI_PLUGINS = Path("/usr/lib/cni")
 CONTAINERD = "/run/containerd/containerd.sock"
 # kubelet sets these for the whole machine. Here it finds them as it wants them and so leaves the machine's alone.
 KUBELET_SYSCTLS = {

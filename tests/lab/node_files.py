@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from tests.lab import binaries, images
 from tests.lab.addresses import HOST, HOST6, ClusterAddresses
-from tests.lab.node import CONTAINERD
+from tests.lab.node import CNI_PLUGINS, CONTAINERD
 
 ProxyMode = Literal["iptables", "nftables"]
 
@@ -107,7 +107,7 @@ disabled_plugins = ["io.containerd.snapshotter.v1.btrfs", "io.containerd.snapsho
   # Lowering a score needs CAP_SYS_RESOURCE; without it every sandbox would fail.
   restrict_oom_score_adj = true
   [plugins."io.containerd.grpc.v1.cri".cni]
-    bin_dir = "/usr/lib/cni"
+    bin_dir = "{CNI_PLUGINS}"
     conf_dir = "{self.folder / "cni"}"
   [plugins."io.containerd.grpc.v1.cri".containerd]
     snapshotter = "overlayfs"

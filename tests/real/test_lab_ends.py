@@ -103,6 +103,27 @@ async def test_nothing_of_a_lab_is_seen_on_the_machine_and_nothing_is_left_of_it
     assert machine() == before
 
 
+@pytest.mark.parametrize(
+    ("capability", "complaint"),
+    [
+        (
+            "sys_admin",
+            "whole clusters are not permitted here: unshare: unshare failed: Operation not permitted",
+        ),
+        ("net_admin", "whole clusters are not permitted here: RTNETLINK answers: Operation not permitted"),
+    ],
+)
+def test_what_a_machine_does_not_permit_is_said_in_one_line(capability: str, complaint: str) -> None:
+    before = machine()
+    lacking = ("setpriv", f"--bounding-set=-{capability}", f"--inh-caps=-{capability}")
+    question = "from tests.lab.machine import unmet; print(unmet())"
+    said = subprocess.run(
+        (*lacking, sys.executable, "-c", question), capture_output=True, text=True, check=True
+    )
+    assert said.stdout == f"{complaint}\n"
+    assert machine() == before
+
+
 async def test_a_lab_of_which_a_part_fails_says_which_and_leaves_nothing(tmp_path: Path) -> None:
     before, groups = machine(), cgroups_with("mcs-lab-")
     with pytest.raises(ExceptionGroup) as failure:

@@ -14,7 +14,7 @@ import pytest
 
 from tests.lab import binaries, by_hand, images
 from tests.lab.addresses import HOST, HOST6, ClusterAddresses
-from tests.lab.clusters import unmet
+from tests.lab.machine import unmet
 from tests.lab.node_files import NodeSetup
 
 CLUSTERS = [ClusterAddresses(index) for index in range(4)]
