@@ -1,4 +1,4 @@
-"""Typed requests to one cluster: get, list, watch, server-side apply, create, patch, delete, discovery.
+"""Typed requests to one cluster: get, list, watch, server-side apply, create, patch, delete.
 
 Objects are decoded into the structs of `mcs.model` at this door. Keeping lists and watches going, caches and
 retries are left to `mcs.runtime`.
@@ -13,7 +13,7 @@ import msgspec
 
 from mcs.kube.connection import Answer, Connection
 from mcs.kube.decode import Page, WatchEvent, decode_line, decode_object, decode_page, encode_object
-from mcs.kube.errors import ApiError, Invalid, KubeError, NotFound, ResourceMissing, ServerError
+from mcs.kube.errors import ApiError, Invalid, KubeError, NotFound, ServerError
 from mcs.model.meta import KubernetesObject
 from mcs.model.names import FIELD_MANAGER
 from mcs.model.resources import Resource
@@ -47,15 +47,6 @@ class Version(msgspec.Struct, rename="camel"):
     git_version: str = ""
     major: str = ""
     minor: str = ""
-
-
-class _ApiResource(msgspec.Struct):
-    name: str
-    kind: str = ""
-
-
-class _ApiResourceList(msgspec.Struct):
-    resources: tuple[_ApiResource, ...] | None = None
 
 
 class Client:
@@ -196,16 +187,6 @@ class Client:
                 codes.append(answer.status)
             except NotFound:
                 codes.append(404)
-
-    async def serves(self, resource: Resource[Any]) -> bool:
-        """True when the server has this resource in this version now."""
-        root = f"/apis/{resource.group}" if resource.group else "/api"
-        try:
-            answer = await self._read(f"{root}/{resource.version}")
-        except (NotFound, ResourceMissing):
-            return False
-        listed = msgspec.json.decode(answer.body, type=_ApiResourceList).resources or ()
-        return any(known.name == resource.plural for known in listed)
 
     async def version(self) -> Version:
         """The version of the API server."""

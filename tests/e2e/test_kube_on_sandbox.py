@@ -15,7 +15,14 @@ from mcs.kube.config import connect
 from mcs.kube.decode import Bookmark, Deleted, Stored
 from mcs.model.meta import Condition, ObjectMeta, timestamp
 from mcs.model.multicluster import ServiceExport, ServiceExportStatus
-from mcs.model.resources import ENDPOINT_SLICES, NAMESPACES, SERVICE_EXPORTS, SERVICE_IMPORTS, SERVICES
+from mcs.model.resources import (
+    ENDPOINT_SLICES,
+    NAMESPACES,
+    SERVICE_EXPORTS,
+    SERVICE_IMPORTS,
+    SERVICES,
+    Resource,
+)
 from mcs.model.services import Namespace, Service, ServicePort, ServiceSpec
 from mcs.model.slices import IPV4, Endpoint, EndpointPort, EndpointSlice
 from mcs.sandbox.http.server import ApiServer
@@ -105,10 +112,19 @@ async def refused(client: Client) -> None:
         await client.apply(ENDPOINT_SLICES, slice_named("one", namespace="leaving"))
 
 
+async def is_served(client: Client, resource: Resource[Any]) -> bool:
+    try:
+        await client.get(resource, "default", "none")
+    except errors.NotFound:
+        return True
+    except errors.ResourceMissing:
+        return False
+    raise AssertionError("there is none")
+
+
 async def export(client: Client) -> None:
     """Custom resources: missing, then served; metadata, spec and status are applied apart."""
     export = ServiceExport(metadata=ObjectMeta(name="web", namespace="default", labels={"a": "b"}))
-    assert not await client.serves(SERVICE_EXPORTS)
     with pytest.raises(errors.ResourceMissing):
         await client.apply(SERVICE_EXPORTS, export)
     for file in sorted((Path(__file__).parents[2] / "crds").glob("*.yaml")):
@@ -117,7 +133,9 @@ async def export(client: Client) -> None:
         await client.connection.request("PATCH", path, query=query, body=file.read_bytes(), content_type=kind)
     # A real API server serves a new definition a moment later.
     async with asyncio.timeout(30):
-        while not (await client.serves(SERVICE_EXPORTS) and await client.serves(SERVICE_IMPORTS)):  # noqa: ASYNC110
+        while not (  # noqa: ASYNC110
+            await is_served(client, SERVICE_EXPORTS) and await is_served(client, SERVICE_IMPORTS)
+        ):
             await asyncio.sleep(0.1)
 
     applied = await client.apply(SERVICE_EXPORTS, export)
