@@ -27,12 +27,6 @@ def export(name: str = "web", **labels: str) -> ServiceExport:
 
 
 @pytest.fixture
-async def server() -> AsyncIterator[ApiServer]:
-    async with ApiServer("east") as running:
-        yield running
-
-
-@pytest.fixture
 async def client(server: ApiServer, tmp_path: Path) -> AsyncIterator[Client]:
     file = tmp_path / "kubeconfig"
     file.write_text(server.kubeconfig())
@@ -60,14 +54,12 @@ async def test_lists_in_pages(client: Client) -> None:
 
 
 async def test_a_missing_definition_is_a_missing_resource(client: Client) -> None:
-    assert not await client.serves(SERVICE_EXPORTS)
     with pytest.raises(ResourceMissing):
         await _version(client)
 
 
 @pytest.mark.usefixtures("definitions")
 async def test_what_is_applied_is_watched_and_deleted(client: Client) -> None:
-    assert await client.serves(SERVICE_EXPORTS)
     start = await _version(client)
     applied = await client.apply(SERVICE_EXPORTS, export())
     assert applied.metadata.uid

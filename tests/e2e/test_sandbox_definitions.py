@@ -1,22 +1,13 @@
 """CustomResourceDefinitions in the sandbox: discovery, versions, schemas, and what goes when they go."""
 
-from collections.abc import AsyncIterator
-
 import pytest
 
 from mcs.sandbox.http.discovery import AGGREGATED
-from mcs.sandbox.http.server import ApiServer
 from tests.e2e.sandbox_client import APPLY, TABLE, Client, Json, definition
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 WIDGETS = "/apis/example.org/v1/namespaces/default/widgets"
 ALPHA = "/apis/example.org/v1alpha1/namespaces/default/widgets"
-
-
-@pytest.fixture
-async def client() -> AsyncIterator[Client]:
-    async with ApiServer("east") as server, Client(server) as asking:
-        yield asking
 
 
 def widget(name: str = "a", **spec: object) -> Json:

@@ -1,7 +1,6 @@
 """Single requests to the sandbox API server: reads, lists, writes and the refusals that clients rely on."""
 
 import asyncio
-from collections.abc import AsyncIterator
 
 import aiohttp
 import pytest
@@ -11,18 +10,6 @@ from tests.e2e.sandbox_client import APPLY, JSON_PATCH, STRATEGIC, TABLE, Client
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 SERVICES = "/api/v1/namespaces/default/services"
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[ApiServer]:
-    async with ApiServer("east") as running:
-        yield running
-
-
-@pytest.fixture
-async def client(server: ApiServer) -> AsyncIterator[Client]:
-    async with Client(server) as asking:
-        yield asking
 
 
 async def test_a_fresh_cluster_has_its_namespaces(client: Client) -> None:

@@ -1,7 +1,6 @@
 """Watches of the sandbox API server: where they start, what they show, how they end."""
 
 import asyncio
-from collections.abc import AsyncIterator
 
 import aiohttp
 import pytest
@@ -13,18 +12,6 @@ from tests.e2e.sandbox_client import TABLE, Client, config_map
 
 BROKEN_OFF = (EOFError, aiohttp.ClientError, ConnectionError)
 MAPS = "/api/v1/namespaces/default/configmaps"
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[ApiServer]:
-    async with ApiServer("east") as running:
-        yield running
-
-
-@pytest.fixture
-async def client(server: ApiServer) -> AsyncIterator[Client]:
-    async with Client(server) as asking:
-        yield asking
 
 
 async def _version(client: Client) -> str:
