@@ -38,7 +38,7 @@ test-nodes: $(INSTALLED) ## Run the tests on two whole clusters with real nodes,
 	$(BIN)/python -m tests.lab.binaries nodes
 	MCS_REQUIRE_REAL=1 $(BIN)/pytest tests/real -m nodes
 
-conformance: $(INSTALLED) ## Run the MCS conformance specifications; writes build/conformance/report.yaml; needs root
+conformance: $(INSTALLED) ## Run the MCS conformance specifications in both shapes; reports go to build/conformance/; needs root
 	$(BIN)/python -m tests.lab.binaries nodes
 	MCS_REQUIRE_REAL=1 $(BIN)/pytest tests/real/conformance
 

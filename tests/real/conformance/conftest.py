@@ -1,16 +1,18 @@
-"""Fixtures of the MCS conformance specifications, and the report that the official suite would write of them.
+"""Fixtures of the MCS conformance specifications, and the reports that the official suite would write of them.
 
-The report covers every specification that was collected; one that was not run counts as skipped. It goes to
-build/conformance/report.yaml of the project.
+All specifications are judged with one controller for both clusters, the hub shape, and again with one in each,
+the mesh shape. There is a report of each, build/conformance/report.yaml and report-mesh.yaml of the project. It
+covers every specification that was collected; one that was not run counts as skipped.
 """
 
 from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Generator
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import cast
 
 import aiohttp
 import pytest
@@ -18,25 +20,50 @@ import pytest_asyncio
 
 from tests.lab.cluster import DnsMode
 from tests.lab.clusters import Clusters
+from tests.lab.clusterset import Clusterset, Shape
 from tests.lab.control_planes import ADMIN
+from tests.lab.node_files import ProxyMode
 from tests.real.conformance import report
 from tests.real.conformance.api import Api
 from tests.real.conformance.suite import Driver, Member, new_namespace_name
 
-_REPORT = Path(__file__).parents[3] / "build" / "conformance" / "report.yaml"
-_CORE_DNS = pytest.param("core-dns", marks=pytest.mark.core_dns)
-_outcomes = pytest.StashKey[dict[str, report.Specification]]()
+_FOLDER = Path(__file__).parents[3] / "build" / "conformance"
+_REPORTS: Mapping[Shape, str] = {"hub": "report.yaml", "mesh": "report-mesh.yaml"}
+# The plugin of CoreDNS, which users may keep, reads what the controllers write: the same in either shape.
+_SHAPES_AND_ZONES = (
+    ("hub", "mcs-dns"),
+    pytest.param("hub", "core-dns", marks=pytest.mark.core_dns),
+    ("mesh", "mcs-dns"),
+)
+_Outcomes = dict[Shape, dict[str, report.Specification]]
+_outcomes = pytest.StashKey[_Outcomes]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.stash[_outcomes] = {}
+    outcomes: _Outcomes = {shape: {} for shape in _REPORTS}
+    config.stash[_outcomes] = outcomes
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    is_specification = any(mark.name == "spec" for mark in metafunc.definition.iter_markers())
+    if "zone" in metafunc.fixturenames:
+        metafunc.parametrize(("shape", "zone"), _SHAPES_AND_ZONES, indirect=True, scope="session")
+    elif "shape" in metafunc.fixturenames:
+        shapes = tuple(_REPORTS) if is_specification else ("hub",)
+        metafunc.parametrize("shape", shapes, indirect=True, scope="session")
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     # What other answerers of the zone say is tested, and not reported: the implementation is ours.
     is_other = "core_dns" in item.keywords
     if item.get_closest_marker("spec") is not None and not is_other:
-        item.config.stash[_outcomes][item.nodeid] = _specification(item)
+        item.config.stash[_outcomes][_shape_of(item)][item.nodeid] = _specification(item)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    # The last shape stays until the end of the run, and nobody else is to meet it.
+    items.sort(key=lambda item: "shape" in getattr(item, "fixturenames", ()))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -44,8 +71,7 @@ def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     result = yield
-    found = item.config.stash[_outcomes].get(item.nodeid)
-    if found is not None:
+    for found in (each[item.nodeid] for each in item.config.stash[_outcomes].values() if item.nodeid in each):
         error = call.excinfo.value if call.excinfo is not None and not result.skipped else None
         if error is not None:
             found.outcome = report.verdict(error)
@@ -55,10 +81,15 @@ def pytest_runtest_makereport(
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    found = list(session.config.stash[_outcomes].values())
-    if any(each.outcome is not None for each in found):
-        _REPORT.parent.mkdir(parents=True, exist_ok=True)
-        _REPORT.write_text(report.as_yaml(found))
+    for shape, found in session.config.stash[_outcomes].items():
+        if any(each.outcome is not None for each in found.values()):
+            _FOLDER.mkdir(parents=True, exist_ok=True)
+            (_FOLDER / _REPORTS[shape]).write_text(report.as_yaml(list(found.values())))
+
+
+def _shape_of(item: pytest.Item) -> Shape:
+    assert isinstance(item, pytest.Function)
+    return cast("Shape", item.callspec.params["shape"])
 
 
 def _specification(item: pytest.Item) -> report.Specification:
@@ -69,6 +100,17 @@ def _specification(item: pytest.Item) -> report.Specification:
     return report.Specification(
         text=sentence.partition(": ")[2], group=group, labels=labels.args, ref=labels.kwargs["ref"]
     )
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def shape(
+    clusterset_with: Callable[[ProxyMode], Awaitable[Clusterset]], request: pytest.FixtureRequest
+) -> AsyncIterator[Shape]:
+    """The shape of the controllers; the clusters and what is in them stay the same ones."""
+    clusterset = await clusterset_with("iptables")
+    await clusterset.change_shape(request.param)
+    yield clusterset.shape
+    await clusterset.change_shape("hub")
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
@@ -84,7 +126,7 @@ async def members(clusters: Clusters) -> AsyncIterator[tuple[Member, ...]]:
         yield tuple(found)
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="session", params=["mcs-dns", _CORE_DNS])
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def zone(clusters: Clusters, request: pytest.FixtureRequest) -> AsyncIterator[None]:
     """clusterset.local answered by `mcs dns`, and then by the plugin of CoreDNS, which users may keep."""
     if request.param == "mcs-dns":
@@ -104,7 +146,7 @@ async def _answer_with(clusters: Clusters, dns: DnsMode) -> None:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def driver(members: tuple[Member, ...]) -> AsyncIterator[Driver]:
+async def driver(members: tuple[Member, ...], shape: Shape) -> AsyncIterator[Driver]:
     """A namespace of this specification alone; `set_up` begins it."""
     made = Driver(members, new_namespace_name())
     yield made
