@@ -23,17 +23,19 @@ def has_addresses(derived: Service) -> bool:
 
 
 def supports(merged: Properties, known: frozenset[str] | None, present: Service | None) -> bool | None:
-    """Whether the target gives Services addresses of the import's families; None when only a try can tell.
+    """Whether the target can serve the import's families; None when only a try can tell.
 
     `known` are the families that Services there have (None: nothing is known), which need not be all: a Service has a
     second family only when it asks for one. A try is a derived Service that prefers two and shows what it was given.
+    A headless service takes no address of the target, so no family is refused for it: what Services are given does not
+    tell what its clients reach.
     """
-    if known is None or len(merged.ip_families) > 1:
+    if known is None or len(merged.ip_families) > 1 or merged.type == "Headless":
         return True
     given = frozenset(families(present)) if present is not None and present.is_ours else frozenset()
     if set(merged.ip_families) & (known | given):
         return True
-    if merged.type == "Headless" or (given and present is not None and _asked_for_two(present)):
+    if given and present is not None and _asked_for_two(present):
         return False
     return None
 

@@ -155,13 +155,8 @@ def says_distribution_is_refused(present: ServiceImport | None, distribution: st
 
 
 def says_family_is_not_supported(present: ServiceImport | None, families: tuple[str, ...]) -> bool:
-    """True when the import itself remembers that this cluster has no Service addresses of `families`.
-
-    Only an import of type ClusterSetIP has found out, by a derived Service; a headless one goes by the Services seen.
-    """
+    """True when the import itself remembers that this cluster has no Service addresses of `families`."""
     if present is None or not present.is_ours or present.spec.ip_families != families:
-        return False
-    if told_type(present) == "Headless":
         return False
     ready = of_types(present.status.conditions, OURS).get(READY)
     return ready is not None and ready.reason == IP_FAMILY_NOT_SUPPORTED

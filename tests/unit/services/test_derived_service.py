@@ -114,10 +114,9 @@ def target_of(*families: str) -> SimulatedTarget:
     return target
 
 
-@pytest.mark.parametrize("exported", [service(families=SIX), headless(families=SIX)])
-def test_b18_a_family_that_the_target_lacks_is_told_and_not_asked_for_again(exported: Service) -> None:
+def test_b18_a_family_that_the_target_lacks_is_told_and_not_asked_for_again() -> None:
     target = target_of("IPv4")
-    six = exporter("c2", exported)
+    six = exporter("c2", service(families=SIX))
     assert target.rounds_to_rest([six], CLUSTERS, at(100)) <= 2
     assert (ready_of(target).status, ready_of(target).reason) == NOT_SUPPORTED
     assert (target.derived, import_of(target).spec.ips) == (None, ())
@@ -134,12 +133,10 @@ def test_a_family_that_no_service_of_the_target_has_had_yet_is_found_out_by_aski
     assert derived_of(target).spec.ip_family_policy == "SingleStack"
 
 
-def test_what_a_headless_import_said_of_a_family_does_not_keep_a_service_with_an_address_from_being_tried() -> (
-    None
-):
+def test_a_family_that_a_headless_service_had_before_is_found_out_all_the_same() -> None:
     target = target_of("IPv4", "IPv6")
     target.rounds_to_rest([exporter("c2", headless(families=SIX))], CLUSTERS, at(100))
-    assert (ready_of(target).status, ready_of(target).reason) == NOT_SUPPORTED
+    assert ready_of(target).status == "True"
     target.rounds_to_rest([exporter("c2", service(families=SIX))], CLUSTERS, at(200))
     assert (ready_of(target).status, import_of(target).spec.ip_families) == ("True", SIX)
 
