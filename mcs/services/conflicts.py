@@ -76,16 +76,16 @@ _DECIDED_BY_THE_OLDEST = (
 )
 
 
-def conflicts(offered: Sequence[Offer], published_families: Sequence[str] = ()) -> tuple[Conflict, ...]:
+def conflicts(offered: Sequence[Offer]) -> tuple[Conflict, ...]:
     """All conflicts between the offers (in order of precedence, not empty), sorted by reason.
 
-    `published_families` are those of the import when it has some; without them the merged ones count.
+    They depend on the offers alone, so that every exporter hears the same whatever its own cluster can do.
     """
     merged = merge(offered)
     found = [
         *_conflicts_with_the_oldest(offered),
         *_port_conflict(offered, merged.ports),
-        *_family_conflict(offered, tuple(published_families) or merged.ip_families),
+        *_family_conflict(offered, merged.ip_families),
     ]
     return tuple(sorted(found))
 
@@ -116,7 +116,11 @@ def _port_conflict(offered: Sequence[Offer], used: Sequence[ImportPort]) -> Iter
 
 
 def _family_conflict(offered: Sequence[Offer], published: Sequence[str]) -> Iterable[Conflict]:
-    """One only where a published family reaches but a part of the clusters."""
+    """One only where a published family reaches but a part of the clusters (KEP-1645, "ClusterSetIP").
+
+    A ClusterSetIP import has the families of the oldest export: one more in a newer export is lost to nobody, one less
+    is a conflict. So it matters which of two is older, unless they are headless.
+    """
     disagreeing = sum(not set(published) <= set(offer.properties.ip_families) for offer in offered)
     if disagreeing:
         shown = ", ".join(_quoted(family) for family in published)

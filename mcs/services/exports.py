@@ -95,10 +95,9 @@ def _conflict(
 
 def _conflicts(observed: ObservedExport, own: Exporter) -> tuple[Conflict, ...]:
     """All conflicts in any cluster to which the export is exported; what is the same in several is told once."""
-    published = observed.own_import.spec.ip_families if observed.own_import else ()
     found: dict[str, Conflict] = {}
     for group in meetings(valid_exporters(observed.key, observed.seen, observed.exporters), own):
-        for conflict in conflicts(offers(group), published):
+        for conflict in conflicts(offers(group)):
             found.setdefault(conflict.reason, conflict)
     return tuple(sorted(found.values()))
 

@@ -11,9 +11,9 @@ from mcs.testing.builders import WEB, export, exporter, headless, port, service
 DUAL = ("IPv4", "IPv6")
 
 
-def reasons(*services: Service, published: tuple[str, ...] = ()) -> list[str]:
+def reasons(*services: Service) -> list[str]:
     exporters = [exporter(f"c{number}", each, created=number) for number, each in enumerate(services, 1)]
-    return [conflict.reason for conflict in conflicts(offers(exporters), published)]
+    return [conflict.reason for conflict in conflicts(offers(exporters))]
 
 
 @pytest.mark.parametrize(
@@ -82,12 +82,6 @@ def reasons(*services: Service, published: tuple[str, ...] = ()) -> list[str]:
 )
 def test_reasons(case: str, services: list[Service], expected: list[str]) -> None:
     assert reasons(*services) == [f"{each}Conflict" for each in expected], case
-
-
-def test_b18_what_an_import_publishes_decides_about_families() -> None:
-    both = service(families=DUAL), service()
-    assert reasons(*both, published=("IPv4",)) == []
-    assert reasons(*both, published=DUAL) == ["IPFamilyConflict"]
 
 
 @pytest.mark.parametrize(
