@@ -20,6 +20,7 @@ from mcs.model.slices import EndpointSlice
 from mcs.runtime.cache import Delta
 from mcs.runtime.executor import ForeignObjectError
 from mcs.runtime.fleet import Fleet
+from mcs.services.exports import is_imported
 from mcs.services.observed import Exporter, ObservedExport, ObservedTarget
 from mcs.services.plan import plan_export, plan_target
 from mcs.services.selection import named_clusters
@@ -74,7 +75,8 @@ class ServicesController:
             stopped = error
         # The export comes after the import that its conditions tell of, so that one status says everything; what
         # stopped the import, and may go on doing so, keeps nobody from being told.
-        if (observed := self.observe_export(cluster, work.service)) is not None:
+        observed = self.observe_export(cluster, work.service)
+        if observed is not None and (is_imported(observed) or not member.queue.is_due(work)):
             await member.executor.execute(plan_export(observed))
         if stopped is not None:
             raise stopped

@@ -38,6 +38,10 @@ class WorkQueue(Generic[K]):
         """True when nothing waits, is worked on or backs off."""
         return not (self._dirty or self._active or self._timers)
 
+    def is_due(self, key: K) -> bool:
+        """True when `key` will be worked on as soon as there is a worker, again if it is worked on now."""
+        return key in self._dirty
+
     def oldest_age(self) -> float:
         """Seconds that the first key in line has been waiting; 0 when none does."""
         if not self._ready:

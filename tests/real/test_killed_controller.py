@@ -6,7 +6,6 @@ how often the controller is killed in the second (2 unless told), MCS_SEED repea
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import random
@@ -15,6 +14,7 @@ import secrets
 import ssl
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -287,16 +287,15 @@ async def test_a_controller_that_is_killed_ends_where_an_undisturbed_one_ends(
         strangers = await disturbed.foreign()
         chance = random.Random(f"kills of {seed}")
         cuts = sorted(chance.sample(range(1, len(steps)), kills))
-        for begin, end in zip((0, *cuts), (*cuts, len(steps)), strict=True):
-            async with asyncio.TaskGroup() as tasks, controller.running():
-                part = tasks.create_task(disturbed.does(steps[begin:end]), name="churn")
-                if end < len(steps):
-                    await asyncio.sleep(chance.uniform(0, 1))
-                else:
-                    await part
-                    await disturbed.settled()
+        for begin, end in pairwise((0, *cuts)):
+            killed_at = chance.randint(begin, end)
+            async with controller.running():
+                await disturbed.does(steps[begin:killed_at])
+            await disturbed.does(steps[killed_at:end])
+        async with controller.running():
+            await disturbed.does(steps[cuts[-1] :])
+            ended = await disturbed.settled()
 
-        ended = await disturbed.settled()
         assert sorted(set(ended) ^ set(expected)) == []
         assert ended == expected
         assert sum('"kind": "ServiceImport"' in line for line in expected) >= COUNT

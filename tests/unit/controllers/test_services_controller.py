@@ -229,7 +229,9 @@ class Executes:
                     self._imports.put(replace(made, metadata=metadata(WEB, 3)))
 
 
-def told_of_web(refusal: Exception | None) -> tuple[list[dict[str, str]], Exception | None]:
+def told_of_web(
+    refusal: Exception | None, *, is_due: bool = False
+) -> tuple[list[dict[str, str]], Exception | None]:
     """What the export of web is told, each time by condition, and what the work ended with."""
 
     async def run() -> tuple[list[dict[str, str]], Exception | None]:
@@ -237,6 +239,9 @@ def told_of_web(refusal: Exception | None) -> tuple[list[dict[str, str]], Except
         for plural in ("services", "serviceexports"):
             found = here.cache(EAST, plural).get(WEB)
             here.cache(EAST, plural).put(replace(found, metadata=metadata(WEB, 2)))
+        here.done()
+        if is_due:
+            here.fleet.members[EAST].queue.add(Work("service", WEB))
         executes = Executes(here, EAST, refusal)
         here.fleet.members[EAST].executor = executes  # type: ignore[assignment]
         try:
@@ -262,3 +267,13 @@ def test_who_exports_is_told_also_when_the_import_is_refused(refusal: Exception)
 @pytest.mark.parametrize("passing", [Conflict(409), TooManyRequests(429), Unreachable("no answer")])
 def test_nothing_is_told_of_an_import_that_is_tried_again_in_a_moment(passing: Exception) -> None:
     assert told_of_web(passing) == ([], passing)
+
+
+def test_an_export_whose_import_is_worked_on_again_at_once_is_told_afterwards() -> None:
+    refusal = Forbidden(403)
+    assert told_of_web(refusal, is_due=True) == ([], refusal)
+
+
+def test_an_export_that_is_imported_is_told_however_often_its_endpoints_change() -> None:
+    told, _ = told_of_web(None, is_due=True)
+    assert told == [{"Valid": "True", "Ready": "True", "Conflict": "False"}]

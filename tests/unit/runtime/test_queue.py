@@ -40,7 +40,9 @@ def test_a_key_added_while_it_is_worked_on_comes_again_only_afterwards() -> None
         queue: WorkQueue[str] = WorkQueue()
         queue.add("a")
         await queue.get()
+        assert not queue.is_due("a")
         queue.add("a")
+        assert queue.is_due("a")
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(5):
                 await queue.get()
