@@ -8,13 +8,14 @@ Sources: RFC 1035 4.2 (transports), RFC 7766 (TCP: framing, pipelining, idle tim
 import asyncio
 import random
 import socket
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self, cast
+from typing import Self
 
 import structlog
 
 from mcs_dns.answer import Rcode, Type
+from mcs_dns.datagrams import BatchedDatagrams, SingleDatagrams, datagrams
 from mcs_dns.responder import OTHER_TYPE, Responder
 from mcs_dns.wire import MAX_DATAGRAM, STREAM
 from mcs_dns.zone import Zone
@@ -58,7 +59,7 @@ class DnsServer:
         self._connection_limit = tcp_connections
         self._udp = Responder(zone, MAX_DATAGRAM, _shuffled)
         self._tcp = Responder(zone, STREAM, _shuffled)
-        self._datagrams: asyncio.DatagramTransport | None = None
+        self._datagrams: BatchedDatagrams | SingleDatagrams | None = None
         self._listener: asyncio.Server | None = None
         self._connections: set[asyncio.Task[None]] = set()
 
@@ -96,12 +97,10 @@ class DnsServer:
 
     async def start(self) -> None:
         """Listen. Raises OSError when the address cannot be bound."""
-        loop = asyncio.get_running_loop()
         stream, datagram = _bound_pair(self.host, self.port)
         self.port = stream.getsockname()[1]
-        self._datagrams, _ = await loop.create_datagram_endpoint(
-            lambda: _Datagrams(self._udp.respond), sock=datagram
-        )
+        self._datagrams = datagrams(datagram, self._udp.respond)
+        await self._datagrams.start()
         self._listener = await asyncio.start_server(self._serve_connection, sock=stream)
         log.info("answering", zone=self.zone.settings.origin, host=self.host, port=self.port)
 
@@ -149,26 +148,6 @@ class DnsServer:
             writer.write(len(response).to_bytes(2) + response)
             async with asyncio.timeout(self._idle_timeout):
                 await writer.drain()
-
-
-class _Datagrams(asyncio.DatagramProtocol):
-    """One datagram in, at most one out."""
-
-    def __init__(self, respond: Callable[[bytes], bytes | None]) -> None:
-        self._respond = respond
-        self._send: Callable[[bytes, Any], None]
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # A cast, since uvloop's transports are not of asyncio's classes.
-        self._send = cast("asyncio.DatagramTransport", transport).sendto
-
-    def datagram_received(self, data: bytes, addr: tuple[str | Any, int]) -> None:
-        response = self._respond(data)
-        if response is not None:
-            self._send(response, addr)
-
-    def error_received(self, exc: Exception) -> None:
-        """An earlier response could not be delivered: nothing to do, the client asks again."""
 
 
 def _bound_pair(host: str, port: int) -> tuple[socket.socket, socket.socket]:
