@@ -7,32 +7,26 @@ from typing import Any
 Manifest = dict[str, Any]
 
 IMAGE: Manifest = {"image": {"repository": "images.test/mcs"}}
-HUB: Manifest = {
-    "hub": {
-        "enabled": True,
-        "clusters": [{"id": "east"}, {"id": "west-1", "context": "west"}],
-        "kubeconfigSecret": {"name": "members"},
-    }
+CONTROLLER: Manifest = {
+    "clusters": [{"id": "east"}, {"id": "west-1", "context": "west"}],
+    "kubeconfigSecret": {"name": "members"},
 }
+HUB: Manifest = {"controller": CONTROLLER | {"enabled": True}}
+MESH: Manifest = {"shape": "mesh", "controller": CONTROLLER | {"self": "east"}}
 # Everything that is off by default, and what platforms differ in.
+PLACEMENT: Manifest = {
+    "podDisruptionBudget": True,
+    "nodeSelector": {"kubernetes.io/os": "linux"},
+    "tolerations": [{"operator": "Exists"}],
+}
 OPTIONS: Manifest = {
+    "autoExport": "tier=web,!internal",
     "imagePullSecrets": [{"name": "pull"}],
     "listenAddress": "[::]",
     "runAsUser": None,
-    "hub": {
-        **HUB["hub"],
-        "podDisruptionBudget": True,
-        "nodeSelector": {"kubernetes.io/os": "linux"},
-        "tolerations": [{"operator": "Exists"}],
-    },
     "member": {
-        "hub": {"subjects": [{"kind": "User", "name": "hub", "apiGroup": "rbac.authorization.k8s.io"}]},
-        "dns": {
-            "clusterIP": "10.100.0.53",
-            "podDisruptionBudget": True,
-            "nodeSelector": {"kubernetes.io/os": "linux"},
-            "tolerations": [{"operator": "Exists"}],
-        },
+        "access": {"subjects": [{"kind": "User", "name": "hub", "apiGroup": "rbac.authorization.k8s.io"}]},
+        "dns": {"clusterIP": "10.100.0.53", **PLACEMENT},
     },
     "networkPolicy": {"enabled": True},
     "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}},
@@ -41,32 +35,46 @@ ROLES: dict[str, Manifest] = {
     "member": IMAGE,
     "hub": IMAGE | HUB | {"member": {"enabled": False}},
     "both": IMAGE | HUB,
-    "both, with every option": IMAGE | OPTIONS,
+    "both, with every option": IMAGE | OPTIONS | {"controller": HUB["controller"] | PLACEMENT},
     "member without DNS": {"member": {"dns": {"enabled": False}}},
+    "mesh": IMAGE | MESH,
+    "mesh, with every option": IMAGE | OPTIONS | MESH | {"controller": MESH["controller"] | PLACEMENT},
 }
-OBJECTS = {
-    "member": {
-        "ServiceAccount/mcs-hub",
-        "ClusterRole/mcs-hub",
-        "ClusterRoleBinding/mcs-hub",
-        "ServiceAccount/mcs-dns",
-        "ClusterRole/mcs-dns",
-        "ClusterRoleBinding/mcs-dns",
-        "Deployment/mcs-dns",
-        "Service/mcs-dns",
-        "Service/mcs-dns-metrics",
-    },
-    "hub": {"ServiceAccount/mcs-controller", "Deployment/mcs-controller", "Service/mcs-controller-metrics"},
+_CONTROLLER = {"ServiceAccount/mcs-controller", "Deployment/mcs-controller", "Service/mcs-controller-metrics"}
+_DNS = {
+    "ServiceAccount/mcs-dns",
+    "ClusterRole/mcs-dns",
+    "ClusterRoleBinding/mcs-dns",
+    "Deployment/mcs-dns",
+    "Service/mcs-dns",
+    "Service/mcs-dns-metrics",
 }
-OBJECTS["both"] = OBJECTS["hub"] | OBJECTS["member"]
-OBJECTS["both, with every option"] = OBJECTS["both"] | {
+_OPTIONS = {
     "PodDisruptionBudget/mcs-controller",
     "PodDisruptionBudget/mcs-dns",
     "NetworkPolicy/mcs-controller",
     "NetworkPolicy/mcs-dns",
     "ServiceMonitor/mcs",
 }
-OBJECTS["member without DNS"] = {name for name in OBJECTS["member"] if name.endswith("/mcs-hub")}
+
+
+def _access(account: str) -> set[str]:
+    return {f"{kind}/{account}" for kind in ("ServiceAccount", "ClusterRole", "ClusterRoleBinding")}
+
+
+OBJECTS = {
+    "member": _access("mcs-hub") | _DNS,
+    "hub": _CONTROLLER,
+    "both": _access("mcs-hub") | _DNS | _CONTROLLER,
+    "both, with every option": _access("mcs-hub") | _DNS | _CONTROLLER | _OPTIONS,
+    "member without DNS": _access("mcs-hub"),
+    "mesh": _access("mcs-reader")
+    | _access("mcs-controller")
+    | _DNS
+    | _CONTROLLER
+    | {"ConfigMap/mcs-controller"},
+}
+OBJECTS["mesh, with every option"] = OBJECTS["mesh"] | _OPTIONS
 
 # As much of the Prometheus operator's kind as the chart writes.
 SERVICE_MONITORS = """

@@ -11,7 +11,9 @@ from tests.lab.binaries import built
 from tests.lab.helm import Helm, HelmError
 from tests.lab.kubectl import Kubectl
 from tests.real.chart_roles import (
+    CONTROLLER,
     IMAGE,
+    MESH,
     OBJECTS,
     ROLES,
     SERVICE_MONITORS,
@@ -20,6 +22,11 @@ from tests.real.chart_roles import (
     container,
     option,
 )
+
+
+def controller(**values: object) -> Manifest:
+    """The values of a hub, with some of its controller's."""
+    return IMAGE | {"controller": CONTROLLER | {"enabled": True} | values}
 
 
 @pytest.fixture(scope="session")
@@ -42,7 +49,7 @@ async def test_an_api_server_accepts_every_manifest_of_a_role(
     assert len(accepted.splitlines()) == len(manifests)
 
 
-@pytest.mark.parametrize("role", ["both", "both, with every option"])
+@pytest.mark.parametrize("role", ["both", "both, with every option", "mesh", "mesh, with every option"])
 async def test_pods_of_the_chart_pass_the_restricted_pod_security_standard(
     role: str, helm: Helm, kubectl_for: Callable[[str], Kubectl], namespace: str
 ) -> None:
@@ -108,17 +115,28 @@ async def test_metrics_are_served_where_services_policies_and_monitors_look_for_
     ("values", "said"),
     [
         ({}, "set image.repository to an image"),
-        (IMAGE | {"member": {"enabled": False}}, "nothing to install: set hub.enabled"),
+        (IMAGE | {"member": {"enabled": False}}, "nothing to install: set controller.enabled"),
+        (controller(clusters=[]), "set controller.clusters to the members"),
+        (controller(kubeconfigSecret={}), "set controller.kubeconfigSecret.name to the Secret"),
         (
-            IMAGE | {"hub": {"enabled": True, "kubeconfigSecret": {"name": "members"}}},
-            "set hub.clusters to the members",
+            controller(clusters=[{"id": "a"}, {"id": "b"}, {"id": "a"}]),
+            "id is given twice in controller.clusters \\(a, b, a\\): give every member an id of its own",
         ),
+        (controller(self="east"), "controller.self is for the mesh shape"),
         (
-            IMAGE | {"hub": {"enabled": True, "clusters": [{"id": "east"}]}},
-            "set hub.kubeconfigSecret.name to the Secret",
+            IMAGE | MESH | {"controller": CONTROLLER},
+            "set controller.self to the id of this cluster, one of east, west-1",
         ),
-        (IMAGE | {"member": {"hub": {"serviceAccount": False}}}, "the hub needs an identity in a member"),
-        (IMAGE | {"hub": {"clusters": [{"id": "East"}]}}, "/hub/clusters/0/id"),
+        (IMAGE | MESH | {"controller": CONTROLLER | {"self": "south"}}, "one of east, west-1"),
+        (IMAGE | MESH | {"member": {"enabled": False}}, "leave member.enabled true, or set shape to hub"),
+        (
+            IMAGE | {"member": {"access": {"serviceAccount": False}}},
+            "controllers of other clusters need an identity in a member: set member.access",
+        ),
+        (IMAGE | {"shape": "ring"}, "/shape"),
+        (IMAGE | {"autoExport": True}, "/autoExport"),
+        (controller(clusters=[{"id": "East"}]), "/controller/clusters/0/id"),
+        (IMAGE | {"hub": {"enabled": True}}, "hub"),
         (IMAGE | {"listenAddress": "localhost"}, "/listenAddress"),
         (IMAGE | {"member": {"dns": {"replica": 3}}}, "replica"),
         (IMAGE | {"runAsUser": 0}, "/runAsUser"),
@@ -129,12 +147,27 @@ async def test_a_wrong_value_is_refused_with_its_name(values: Manifest, said: st
         await helm.template("mcs", "mcs-system", values)
 
 
-async def test_two_releases_of_a_cluster_share_no_name(helm: Helm) -> None:
+async def test_a_controller_of_the_mesh_is_itself_at_home_and_known_by_the_kubeconfig_elsewhere(
+    helm: Helm,
+) -> None:
+    manifests = await helm.template("mcs", "mcs-system", ROLES["mesh, with every option"])
+    arguments = container(chosen(manifests, "Deployment", "mcs-controller"))["args"]
+    options = ("--targets", "--self", "--auto-export")
+    assert [option(arguments, name) for name in options] == ["self", "east", "tier=web,!internal"]
+    contexts = [each.removeprefix("--cluster=") for each in arguments if each.startswith("--cluster=")]
+    assert contexts == ["east=mcs-home", "west-1=west"]
+    pod = chosen(manifests, "Deployment", "mcs-controller")["spec"]["template"]["spec"]
+    assert pod["automountServiceAccountToken"]
+    home = yaml.safe_load(chosen(manifests, "ConfigMap", "mcs-controller")["data"]["kubeconfig"])
+    assert [each["name"] for each in home["contexts"]] == ["mcs-home"]
+    hub = chosen(await helm.template("mcs", "mcs-system", ROLES["both"]), "Deployment", "mcs-controller")
+    assert not hub["spec"]["template"]["spec"]["automountServiceAccountToken"]
+
+
+@pytest.mark.parametrize("role", ["both", "mesh"])
+async def test_two_releases_of_a_cluster_share_no_name(role: str, helm: Helm) -> None:
     names = [
-        {
-            (each["kind"], each["metadata"]["name"])
-            for each in await helm.template(release, "x", ROLES["both"])
-        }
+        {(each["kind"], each["metadata"]["name"]) for each in await helm.template(release, "x", ROLES[role])}
         for release in ("mcs", "next")
     ]
     assert not names[0] & names[1]

@@ -86,7 +86,7 @@ async def test_pods_of_the_chart_carry_an_export_from_one_cluster_to_a_name_in_t
             secret.append(f"--from-literal={cluster.name}.token={token}")
         await one.kubectl(*NAMESPACE, "create", "secret", "generic", "members", *secret)
         await helm.install(
-            "mcs", "mcs-system", member | {"hub": hub}, kubeconfig=one.kubeconfig(), context=one.name
+            "mcs", "mcs-system", member | {"controller": hub}, kubeconfig=one.kubeconfig(), context=one.name
         )
         for cluster, component in ((one, "controller"), (one, "dns"), (two, "dns")):
             await wait_for(cluster, component)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
 import aiohttp
 import pytest
@@ -18,45 +20,23 @@ from tests.lab.kubectl import Kubectl, kubectl_binary
 from tests.lab.mcs import dig, eventually, rcode, running
 from tests.lab.processes import LabProcess
 from tests.lab.rights import roles_of_the_readme
-from tests.real.chart_roles import ROLES, Manifest, chosen, container
+from tests.real.chart_roles import CONTROLLER, ROLES, Manifest, chosen, container
+from tests.real.handwritten import WEB, exports_of
 
 # Granted, and yet never asked for in these clusters; each with its reason.
 NEVER_ASKED_FOR_HERE = {
     # An admission plugin of OpenShift asks the authorizer for it, on behalf of whoever writes addresses of pods.
     Right("create", "discovery.k8s.io", "endpointslices/restricted"),
 }
-EXPORTED = """
-apiVersion: v1
-kind: Namespace
-metadata: {name: shop}
----
-apiVersion: v1
-kind: Service
-metadata: {name: web, namespace: shop}
-spec:
-  ports:
-  - {name: http, port: 80, targetPort: 8080}
----
-apiVersion: discovery.k8s.io/v1
-kind: EndpointSlice
-metadata:
-  name: web-1
-  namespace: shop
-  labels: {kubernetes.io/service-name: web}
-addressType: IPv4
-ports:
-- {name: http, port: 8080, protocol: TCP}
-endpoints:
-- addresses: [10.1.0.7]
----
-apiVersion: multicluster.x-k8s.io/v1beta1
-kind: ServiceExport
-metadata: {name: web, namespace: shop}
----
-apiVersion: multicluster.x-k8s.io/v1beta1
-kind: ServiceExport
-metadata: {name: without-a-service, namespace: shop}
-"""
+AUTO_EXPORT: Manifest = {"autoExport": "tier=web"}
+OF_PODS = "/var/run/secrets/kubernetes.io/serviceaccount"
+
+Shape = Literal["hub", "mesh"]
+ACCOUNTS: dict[Shape, tuple[str, ...]] = {
+    "hub": ("mcs-hub", "mcs-dns"),
+    "mesh": ("mcs-controller", "mcs-reader", "mcs-dns"),
+}
+WRITING = {"mcs-hub", "mcs-controller"}
 
 
 @pytest.fixture(scope="session")
@@ -64,16 +44,44 @@ def helm(tmp_path_factory: pytest.TempPathFactory) -> Helm:
     return Helm(built("helm"), tmp_path_factory.mktemp("helm"))
 
 
-async def test_the_chart_grants_what_the_readme_lists_and_what_openshift_asks_for(helm: Helm) -> None:
-    manifests = await helm.template("mcs", "mcs-system", ROLES["member"])
+async def rights_of(helm: Helm, values: Manifest, account: str) -> set[Right]:
+    """What the chart grants to an account, no right twice."""
+    role = chosen(await helm.template("mcs", "mcs-system", values), "ClusterRole", account)
+    granted = list(rights_granted(role["rules"]))
+    assert len(granted) == len(set(granted))
+    return set(granted)
+
+
+@pytest.mark.parametrize(
+    ("role", "account", "told"),
+    [
+        ("member", "mcs-hub", "mcs-controller"),
+        ("member", "mcs-dns", "mcs-dns"),
+        ("mesh", "mcs-controller", "mcs-controller"),
+        ("mesh", "mcs-dns", "mcs-dns"),
+    ],
+)
+async def test_the_chart_grants_what_the_readme_lists_and_what_openshift_asks_for(
+    role: str, account: str, told: str, helm: Helm
+) -> None:
     readme = {role["metadata"]["name"]: role for role in yaml.safe_load_all(roles_of_the_readme())}
-    for name, told, more in (
-        ("mcs-hub", "mcs-controller", NEVER_ASKED_FOR_HERE),
-        ("mcs-dns", "mcs-dns", set[Right]()),
-    ):
-        granted = list(rights_granted(chosen(manifests, "ClusterRole", name)["rules"]))
-        assert len(granted) == len(set(granted))
-        assert set(granted) == set(rights_granted(readme[told]["rules"])) | more
+    more = NEVER_ASKED_FOR_HERE if account in WRITING else set[Right]()
+    assert await rights_of(helm, ROLES[role], account) == set(rights_granted(readme[told]["rules"])) | more
+
+
+async def test_in_the_mesh_shape_a_cluster_lets_the_others_do_nothing_but_read(helm: Helm) -> None:
+    reader = await rights_of(helm, ROLES["mesh, with every option"], "mcs-reader")
+    at_home = await rights_of(helm, ROLES["mesh"], "mcs-controller")
+    reading = {each for each in at_home if each.verb in ("list", "watch")}
+    assert reader == reading | {Right("get", "about.k8s.io", "clusterproperties")}
+
+
+@pytest.mark.parametrize(("role", "account"), [("member", "mcs-hub"), ("mesh", "mcs-controller")])
+async def test_only_automatic_exports_need_to_write_exports(role: str, account: str, helm: Helm) -> None:
+    without = await rights_of(helm, ROLES[role], account)
+    granted = await rights_of(helm, ROLES[role] | AUTO_EXPORT, account)
+    exports = ("multicluster.x-k8s.io", "serviceexports")
+    assert granted - without == {Right(verb, *exports) for verb in ("get", "create", "patch", "delete")}
 
 
 class Installed:
@@ -97,6 +105,17 @@ class Installed:
     async def token(self, account: str) -> str:
         return await self.kubectl("create", "token", account, "--namespace", "mcs-system")
 
+    async def home(self, folder: Path) -> None:
+        """What the ConfigMap would be mounted as, and the files of the pod's own ServiceAccount, in one folder."""
+        namespace = ("--namespace", "mcs-system")
+        found = await self.kubectl("get", "configmap", "mcs-controller", *namespace, "-o", "yaml")
+        kubeconfig: str = yaml.safe_load(found)["data"]["kubeconfig"]
+        for old, new in (("https://kubernetes.default.svc", self.plane.url), (OF_PODS, str(folder))):
+            assert old in kubeconfig
+            kubeconfig = kubeconfig.replace(old, new)
+        token = await self.token("mcs-controller")
+        write(folder, {"kubeconfig": kubeconfig, "token": token, "ca.crt": self.plane.ca_file.read_text()})
+
 
 async def secret_of_members(folder: Path, account: str, installed: dict[str, Installed]) -> None:
     """What a Secret would hold: a kubeconfig with a context for each cluster, and the files with their tokens."""
@@ -118,6 +137,39 @@ def write(folder: Path, files: dict[str, str]) -> None:
         (folder / name).write_text(text)
 
 
+def values_of(shape: Shape, cluster: str, *, auto_export: bool) -> Manifest:
+    """What the chart is installed with in the cluster east or west, whose ids are east and west-1."""
+    values = AUTO_EXPORT if auto_export else {}
+    if shape == "hub":
+        return ROLES["both" if cluster == "east" else "member"] | values
+    own = {"east": "east", "west": "west-1"}[cluster]
+    return ROLES["mesh"] | {"controller": CONTROLLER | {"self": own}} | values
+
+
+async def controllers_of(
+    shape: Shape, installed: dict[str, Installed], folder: Path, ports: list[int]
+) -> list[Manifest]:
+    """The containers of the shape's controllers, each with the next of the ports for its metrics."""
+    if shape == "hub":
+        members = folder / "members"
+        await secret_of_members(members, "mcs-hub", installed)
+        replaced = {"/etc/mcs/": f"{members}/", "0.0.0.0:8080": f"127.0.0.1:{ports[0]}"}
+        return [await installed["east"].pod("controller", replaced)]
+    containers = []
+    for name, port in zip(installed, ports, strict=True):
+        members, home = folder / f"members of {name}", folder / f"home of {name}"
+        others = {other: each for other, each in installed.items() if other != name}
+        await secret_of_members(members, "mcs-reader", others)
+        await installed[name].home(home)
+        replaced = {
+            "/etc/mcs/": f"{members}/",
+            "/etc/mcs-home/": f"{home}/",
+            "0.0.0.0:8080": f"127.0.0.1:{port}",
+        }
+        containers.append(await installed[name].pod("controller", replaced))
+    return containers
+
+
 async def probes_pass(process: LabProcess, program: Manifest, port: int) -> bool:
     """True when the kubelet would find the program alive and ready. Raises LabError when it has ended."""
     process.check_running()
@@ -134,63 +186,83 @@ async def probes_pass(process: LabProcess, program: Manifest, port: int) -> bool
     return True
 
 
+@pytest.mark.parametrize("auto_export", [False, True], ids=["by hand", "automatic"])
+@pytest.mark.parametrize("shape", ["hub", "mesh"])
 async def test_with_the_rights_of_the_chart_an_export_comes_answers_and_goes_and_no_right_is_left_unused(
-    helm: Helm, tmp_path: Path
+    shape: Shape, auto_export: bool, helm: Helm, tmp_path: Path
 ) -> None:
-    dns_port, *metrics = free_ports(3)
-    members, local, web = tmp_path / "members", tmp_path / "local", "web.shop.svc.clusterset.local"
-    async with ControlPlanes(("east", "west"), audit=True) as planes:
+    dns_port, dns_metrics, *metrics = free_ports(4)
+    local = tmp_path / "local"
+    async with ControlPlanes(("east", "west"), audit=True) as planes, AsyncExitStack() as processes:
         installed = {
             plane.name: Installed(plane, Kubectl(kubectl_binary(), plane.kubeconfig(), tmp_path))
             for plane in planes
         }
-        for name, role in (("east", "both"), ("west", "member")):
-            kubeconfig = planes[name].kubeconfig()
-            notes = await helm.install("mcs", "mcs-system", ROLES[role], kubeconfig=kubeconfig, context=name)
+        for name, each in installed.items():
+            values, kubeconfig = (
+                values_of(shape, name, auto_export=auto_export),
+                each.plane.kubeconfig(),
+            )
+            notes = await helm.install("mcs", "mcs-system", values, kubeconfig=kubeconfig, context=name)
             assert "clusterset.local:53 {" in notes
-            await installed[name].kubectl("wait", "--for=condition=Established", "crd", "--all")
-            await installed[name].kubectl("create", "namespace", "shop")
-        east, west = installed["east"].kubectl, installed["west"].kubectl
-        await secret_of_members(members, "mcs-hub", installed)
+            assert f"create token {ACCOUNTS[shape][-2]} " in notes
+            await each.kubectl("wait", "--for=condition=Established", "crd", "--all")
+            await each.kubectl("create", "namespace", "shop")
         await secret_of_members(local, "mcs-dns", {"west": installed["west"]})
-        controller = await installed["east"].pod(
-            "controller", {"/etc/mcs": str(members), "0.0.0.0:8080": f"127.0.0.1:{metrics[0]}"}
-        )
         dns = await installed["west"].pod(
-            "dns", {"0.0.0.0:53": f"127.0.0.1:{dns_port}", "0.0.0.0:8081": f"127.0.0.1:{metrics[1]}"}
+            "dns", {"0.0.0.0:53": f"127.0.0.1:{dns_port}", "0.0.0.0:8081": f"127.0.0.1:{dns_metrics}"}
         )
-        as_its_account = ("--kubeconfig", str(local / "kubeconfig"))
-        async with (
-            running("controller", *controller["args"], folder=tmp_path) as one,
-            running("dns", *dns["args"], *as_its_account, folder=tmp_path) as other,
-        ):
-
-            async def exported() -> bool:
-                path = "jsonpath={.status.conditions[*].status}"
-                return (
-                    await east("get", "svcex", "web", "--namespace", "shop", "-o", path) == "True True False"
-                )
-
-            async def gone() -> bool:
-                left = await west("get", "svcim,services,endpointslices", "--namespace", "shop", "-o", "name")
-                return await rcode(dns_port, web, "A") == "NXDOMAIN" and not left
-
-            for process, program, port in ((one, controller, metrics[0]), (other, dns, metrics[1])):
-                await eventually("the probes pass", partial(probes_pass, process, program, port))
-            await east("apply", "-f", "-", stdin=EXPORTED)
-            await eventually("the export is Valid, Ready and without Conflict", exported)
-            events = ("get", "events", "--namespace", "shop", "-o", "name")
-            await eventually("the export without a Service is told of", lambda: east(*events))
-            await eventually("its name answers", lambda: dig(dns_port, web, "A"))
-            assert await dig(dns_port, web, "A", "+tcp")
-            await east("delete", "svcex", "web", "--namespace", "shop")
-            await eventually("name, derived Service and mirror go with the export", gone)
-        for account, never in (("mcs-hub", NEVER_ASKED_FOR_HERE), ("mcs-dns", set[Right]())):
-            role = yaml.safe_load(await west("get", "clusterrole", account, "-o", "yaml"))
+        dns["args"] += ["--kubeconfig", str(local / "kubeconfig")]
+        controllers = await controllers_of(shape, installed, tmp_path, metrics)
+        ports = (dns_metrics, *metrics[: len(controllers)])
+        for program, port in zip((dns, *controllers), ports, strict=True):
+            process = await processes.enter_async_context(
+                running(f"{program['name']}-{port}", *program["args"], folder=tmp_path)
+            )
+            await eventually("the probes pass", partial(probes_pass, process, program, port))
+        await export_comes_answers_and_goes(installed, dns_port, auto_export=auto_export)
+        for account in ACCOUNTS[shape]:
+            role = yaml.safe_load(
+                await installed["west"].kubectl("get", "clusterrole", account, "-o", "yaml")
+            )
             user = f"system:serviceaccount:mcs-system:{account}"
             requests = [request for plane in planes for request in requests_of(user, plane.audit_log)]
             assert [request for request in requests if request.response_status.code in (401, 403)] == []
-            assert set(rights_granted(role["rules"])) - rights_used(requests) == never
+            never = NEVER_ASKED_FOR_HERE if account in WRITING else set[Right]()
+            assert set(rights_granted(role["rules"])) - rights_used(requests) == never, account
+
+
+async def export_comes_answers_and_goes(
+    installed: dict[str, Installed], dns_port: int, *, auto_export: bool
+) -> None:
+    """An export of east is answered by west's DNS and gone again; another has no Service."""
+    east, west = installed["east"].kubectl, installed["west"].kubectl
+    in_shop, web = ("--namespace", "shop"), "web.shop.svc.clusterset.local"
+
+    async def exported() -> bool:
+        path = "jsonpath={.status.conditions[*].status}"
+        return (
+            await east("get", "svcex", "web", *in_shop, "--ignore-not-found", "-o", path) == "True True False"
+        )
+
+    async def gone() -> bool:
+        left = await west("get", "svcim,services,endpointslices", *in_shop, "-o", "name")
+        return await rcode(dns_port, web, "A") == "NXDOMAIN" and not left
+
+    exports = exports_of("without-a-service") if auto_export else exports_of("web", "without-a-service")
+    await east("apply", *in_shop, "-f", "-", stdin=f"{WEB}---{exports}")
+    if auto_export:
+        await east("label", "service", "web", *in_shop, "tier=web")
+    await eventually("the export is Valid, Ready and without Conflict", exported)
+    events = ("get", "events", *in_shop, "-o", "name")
+    await eventually("the export without a Service is told of", lambda: east(*events))
+    await eventually("its name answers", lambda: dig(dns_port, web, "A"))
+    assert await dig(dns_port, web, "A", "+tcp")
+    if auto_export:
+        await east("label", "service", "web", *in_shop, "tier-")
+    else:
+        await east("delete", "svcex", "web", *in_shop)
+    await eventually("name, derived Service and mirror go with the export", gone)
 
 
 async def test_uninstalling_leaves_the_definitions_and_so_every_import_where_it_is(

@@ -12,60 +12,7 @@ from pathlib import Path
 from tests.lab.control_planes import ControlPlanes, free_ports
 from tests.lab.kubectl import Kubectl
 from tests.lab.mcs import dig, eventually, rcode, running
-
-SERVICE = """
-apiVersion: v1
-kind: Service
-metadata: {name: web}
-spec:
-  ports:
-  - {name: http, port: 80, targetPort: 8080}
----
-apiVersion: discovery.k8s.io/v1
-kind: EndpointSlice
-metadata:
-  name: web-1
-  labels: {kubernetes.io/service-name: web}
-addressType: IPv4
-ports:
-- {name: http, port: 8080, protocol: TCP}
-endpoints:
-- addresses: [10.1.0.7]
-  conditions: {ready: true}
----
-apiVersion: v1
-kind: Service
-metadata: {name: db}
-spec:
-  clusterIP: None
-  ports:
-  - {name: sql, port: 5432}
----
-apiVersion: discovery.k8s.io/v1
-kind: EndpointSlice
-metadata:
-  name: db-1
-  labels: {kubernetes.io/service-name: db}
-addressType: IPv4
-ports:
-- {name: sql, port: 5432, protocol: TCP}
-endpoints:
-- addresses: [10.1.0.8]
-  hostname: db-0
-  conditions: {ready: true}
-- addresses: [10.1.0.9]
-  hostname: db-1
-  conditions: {ready: false}
-"""
-EXPORTS = """
-apiVersion: multicluster.x-k8s.io/v1beta1
-kind: ServiceExport
-metadata: {name: web}
----
-apiVersion: multicluster.x-k8s.io/v1beta1
-kind: ServiceExport
-metadata: {name: db}
-"""
+from tests.real.handwritten import HEADLESS_DB, WEB, exports_of
 
 
 async def test_an_export_in_one_cluster_answers_by_name_in_the_other(
@@ -74,7 +21,7 @@ async def test_an_export_in_one_cluster_answers_by_name_in_the_other(
     east, west = kubectl_for("east"), kubectl_for("west")
     web, db = (f"{name}.{namespace}.svc.clusterset.local" for name in ("web", "db"))
     dns_port, metrics_port, other_port = free_ports(3)
-    await east("apply", "--namespace", namespace, "-f", "-", stdin=SERVICE)
+    await east("apply", "--namespace", namespace, "-f", "-", stdin=f"{WEB}---{HEADLESS_DB}")
     controller = (
         "controller",
         "--kubeconfig",
@@ -94,7 +41,7 @@ async def test_an_export_in_one_cluster_answers_by_name_in_the_other(
             return await rcode(dns_port, web, "A") == "NXDOMAIN"
 
         await eventually("the zone of west is served, without the name", absent)
-        await east("apply", "--namespace", namespace, "-f", "-", stdin=EXPORTS)
+        await east("apply", "--namespace", namespace, "-f", "-", stdin=exports_of("web", "db"))
 
         async def address_of_web() -> list[str]:
             return await dig(dns_port, web, "A")

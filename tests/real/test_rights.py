@@ -3,40 +3,19 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import yaml
 
+from mcs.model.clusters import CLUSTER_ID_PROPERTY, CLUSTERSET_PROPERTY
 from tests.lab.control_planes import ControlPlanes, free_ports
 from tests.lab.kubectl import Kubectl
 from tests.lab.mcs import dig, eventually, rcode, running
-from tests.lab.rights import USERS, roles_of_the_readme
-
-EXPORTED = """
-apiVersion: v1
-kind: Service
-metadata: {name: web}
-spec:
-  ports:
-  - {name: http, port: 80, targetPort: 8080}
----
-apiVersion: discovery.k8s.io/v1
-kind: EndpointSlice
-metadata:
-  name: web-1
-  labels: {kubernetes.io/service-name: web}
-addressType: IPv4
-ports:
-- {name: http, port: 8080, protocol: TCP}
-endpoints:
-- addresses: [10.1.0.7]
----
-apiVersion: multicluster.x-k8s.io/v1beta1
-kind: ServiceExport
-metadata: {name: web}
-"""
+from tests.lab.rights import README, USERS, roles_of_the_readme
+from tests.real.handwritten import WEB, exports_of
 
 
 @asynccontextmanager
@@ -69,7 +48,7 @@ async def test_the_rights_of_the_readme_suffice_for_an_export_to_come_answer_and
         "west",
     )
     dns = ("dns", "--kubeconfig", kubeconfig["dns"], "--context", "west", "--listen", f"127.0.0.1:{dns_port}")
-    await east("apply", "--namespace", namespace, "-f", "-", stdin=EXPORTED)
+    await east("apply", "--namespace", namespace, "-f", "-", stdin=f"{WEB}---{exports_of('web')}")
     async with (
         granted(east, roles_of_the_readme()),
         granted(west, roles_of_the_readme()),
@@ -102,3 +81,14 @@ async def test_the_rights_of_the_readme_suffice_for_an_export_to_come_answer_and
         await eventually("name, derived Service and mirror go with the export", gone)
         for process in (one, other):
             assert not re.search("forbidden", process.log.read_text(), re.IGNORECASE), process.log_tail()
+
+
+async def test_an_api_server_takes_what_the_readme_has_a_cluster_say_of_itself(
+    installed_crds: None, kubectl_for: Callable[[str], Kubectl]
+) -> None:
+    (manifest,) = re.findall(r"apply -f - <<END\n(.*?)  END\n", README.read_text(), re.DOTALL)
+    names = {each["metadata"]["name"] for each in yaml.safe_load_all(textwrap.dedent(manifest))}
+    assert names == {CLUSTER_ID_PROPERTY, CLUSTERSET_PROPERTY}
+    east = kubectl_for("east")
+    taken = await east("apply", "--dry-run=server", "-f", "-", stdin=textwrap.dedent(manifest))
+    assert len(taken.splitlines()) == len(names)

@@ -101,7 +101,7 @@ def test_a_misspelt_value_is_never_taken_in_silence() -> None:
     ["eu", "eu-1", "1", "prod.eu", "a.b.c", "Eu", "-eu", "eu-", "eu_1", "", ".", "eu.", "a" * 63, "a" * 64],
 )
 def test_a_cluster_id_is_accepted_by_the_schema_where_the_controller_accepts_it(text: str) -> None:
-    schema = at("hub.clusters")["items"]["properties"]["id"]
+    schema = at("controller.clusters")["items"]["properties"]["id"]
     is_accepted = bool(re.search(schema["pattern"], text)) and len(text) <= schema["maxLength"]
     assert is_accepted == (cluster_id_error(text) is None)
 

@@ -1,0 +1,26 @@
+{{/* What a controller asks of every member. */}}
+{{- define "mcs.readingRules" -}}
+- {apiGroups: [""], resources: [namespaces, services], verbs: [list, watch]}
+- {apiGroups: [discovery.k8s.io], resources: [endpointslices], verbs: [list, watch]}
+- {apiGroups: [multicluster.x-k8s.io], resources: [serviceexports, serviceimports], verbs: [list, watch]}
+- {apiGroups: [about.k8s.io], resources: [clusterproperties], verbs: [get]}
+{{- end -}}
+
+{{/* What it asks besides of the members that it writes to. */}}
+{{- define "mcs.writingRules" -}}
+- {apiGroups: [""], resources: [services], verbs: [get, create, patch, delete]}
+- {apiGroups: [discovery.k8s.io], resources: [endpointslices], verbs: [get, create, patch, delete]}
+# OpenShift asks for it before a slice may hold addresses of pods.
+- {apiGroups: [discovery.k8s.io], resources: [endpointslices/restricted], verbs: [create]}
+- {apiGroups: [multicluster.x-k8s.io], resources: [serviceimports], verbs: [get, create, patch, delete]}
+- {apiGroups: [multicluster.x-k8s.io], resources: [serviceexports/status, serviceimports/status], verbs: [patch]}
+- {apiGroups: [""], resources: [events], verbs: [create]}
+{{- if .Values.autoExport }}
+- {apiGroups: [multicluster.x-k8s.io], resources: [serviceexports], verbs: [get, create, patch, delete]}
+{{- end }}
+{{- end -}}
+
+{{/* Whom the controllers of other clusters work here as: the hub, which writes, or those of a mesh, which read. */}}
+{{- define "mcs.accessName" -}}
+{{ include "mcs.name" . }}-{{ ternary "reader" "hub" (eq .Values.shape "mesh") }}
+{{- end -}}
