@@ -15,6 +15,7 @@ from mcs.model.actions import Action
 from mcs.model.meta import timestamp
 from mcs.model.multicluster import ServiceExport, ServiceImport
 from mcs.model.names import SERVICE_NAME_LABEL, ClusterId, ServiceKey
+from mcs.model.preference import preference_of, preference_problems
 from mcs.model.services import Namespace, Service
 from mcs.model.slices import EndpointSlice
 from mcs.runtime.cache import Delta
@@ -283,4 +284,5 @@ def _slice_meaning(endpoint_slice: EndpointSlice) -> tuple[object, ...]:
 
 
 def _export_meaning(export: ServiceExport) -> tuple[object, ...]:
-    return export.spec, export.is_terminating, export.metadata.uid, named_clusters(export)
+    said = (preference_of(export.metadata.annotations), preference_problems(export.metadata.annotations))
+    return export.spec, export.is_terminating, export.metadata.uid, named_clusters(export), said

@@ -6,13 +6,14 @@ Source: the conditions of ServiceExport in KEP-1645 and its API comments. `plan`
 from collections.abc import Sequence
 
 from mcs.model.meta import Condition
-from mcs.model.multicluster import CONFLICT, READY, VALID, ServiceExport, ServiceImport
+from mcs.model.multicluster import CONFLICT, READY, VALID, ImportType, ServiceExport, ServiceImport
 from mcs.model.names import ClusterId
 from mcs.services.conditions import condition, of_types
 from mcs.services.conflicts import Conflict, conflicts
 from mcs.services.exported_metadata import exported_metadata
 from mcs.services.merge import offers
 from mcs.services.observed import Exporter, ObservedExport
+from mcs.services.preference import preference_message
 from mcs.services.selection import meetings, selection_message
 from mcs.services.validity import valid_exporters, validity, validity_message
 
@@ -49,12 +50,20 @@ def desired_conditions(observed: ObservedExport, own: Exporter) -> tuple[Conditi
         )
     if refused := exported_metadata(own.export).refused:
         message += f" Left out of the import: {'; '.join(refused)}."
-    message += selection_message(own, observed.members)
+    message += selection_message(own, observed.members) + preference_message(own, _type(observed, own))
     return (
         condition(present, VALID, "True", "Valid", message, observed.now, generation),
         _ready(observed, present, generation),
         _conflict(observed, own, present, generation),
     )
+
+
+def _type(observed: ObservedExport, own: Exporter) -> ImportType:
+    """The type of the import, which is the oldest export's, or what this export alone would make of it."""
+    own_import = observed.own_import
+    if own_import is not None and own_import.is_ours:
+        return own_import.spec.type
+    return "Headless" if own.service is not None and own.service.is_headless else "ClusterSetIP"
 
 
 def _ready(observed: ObservedExport, present: Sequence[Condition], generation: int) -> Condition:

@@ -25,6 +25,8 @@ from mcs.model.names import (
     is_dns_label,
     mirror_name,
 )
+from mcs.model.preference import ANNOTATIONS as PREFERENCE_ANNOTATIONS
+from mcs.model.preference import Preference, preference_of
 from mcs.model.resources import ENDPOINT_SLICES
 from mcs.model.slices import (
     IPV4,
@@ -36,7 +38,7 @@ from mcs.model.slices import (
 )
 from mcs.services.observed import Exporter, ObservedTarget
 from mcs.services.ports import PortNames, mirrored_ports, names_in_mirrors, offered_ports
-from mcs.services.topology import NO_PREFERENCE, Distribution, hints
+from mcs.services.topology import NO_DISTRIBUTION, Distribution, hints
 
 _OWNED_LABELS = (
     SERVICE_NAME_LABEL,
@@ -58,14 +60,25 @@ def desired_mirrors(
     names: Mapping[tuple[str, int], str],
     derived_name: str,
     distribution: Distribution,
+    *,
+    is_for_virtual_ip: bool,
 ) -> tuple[EndpointSlice, ...]:
     """The mirrors that `exporters` ask for, ordered by cluster and source slice.
 
     `names` gives each reachable (protocol, port) its name; `derived_name` is the Service whose traffic the mirrors
-    carry, empty when there is none; `distribution` is how that traffic is distributed.
+    carry, empty when there is none; `distribution` is how that traffic is distributed; `is_for_virtual_ip` tells a
+    ClusterSetIP service from a headless one.
     """
     return tuple(
-        _mirror(observed, exporter, source, own_names, derived_name, distribution)
+        _mirror(
+            observed,
+            exporter,
+            source,
+            own_names,
+            derived_name,
+            distribution,
+            is_for_virtual_ip=is_for_virtual_ip,
+        )
         for exporter in sorted(exporters, key=lambda exporter: exporter.cluster)
         if exporter.service is not None
         for own_names in [names_in_mirrors(offered_ports(exporter.service), names)]
@@ -90,6 +103,8 @@ def _mirror(
     names: PortNames,
     derived_name: str,
     distribution: Distribution,
+    *,
+    is_for_virtual_ip: bool,
 ) -> EndpointSlice:
     key, cluster = observed.key, exporter.cluster
     labels = {
@@ -100,27 +115,40 @@ def _mirror(
     }
     if derived_name:
         labels[SLICE_SERVICE_LABEL] = derived_name
+    is_local = cluster == observed.target
+    preference = _preference_in(exporter, is_local=is_local)
+    # A virtual IP has no order of endpoints: of the preference only that a cluster is drained can be heeded.
+    is_drained = is_for_virtual_ip and preference.weight == 0
     endpoints = (
         _mirrored_endpoint(
             endpoint,
             source.address_type,
             cluster,
-            distribution if derived_name else NO_PREFERENCE,
-            is_local=cluster == observed.target,
+            distribution if derived_name else NO_DISTRIBUTION,
+            is_local=is_local,
         )
-        for endpoint in source.endpoints or ()
+        for endpoint in (source.endpoints or () if not is_drained else ())
     )
     return EndpointSlice(
         metadata=ObjectMeta(
             name=mirror_name(cluster, key, source.metadata.name, source.address_type),
             namespace=key.namespace,
             labels=labels,
-            annotations={CHANGE_TIME_ANNOTATION: _shared_since(exporter, source) or observed.now},
+            annotations={
+                CHANGE_TIME_ANNOTATION: _shared_since(exporter, source) or observed.now,
+                **({} if is_for_virtual_ip else preference.annotations),
+            },
         ),
         address_type=source.address_type,
         endpoints=tuple(endpoint for endpoint in endpoints if endpoint.addresses),
         ports=mirrored_ports(source.ports or (), names),
     )
+
+
+def _preference_in(exporter: Exporter, *, is_local: bool) -> Preference:
+    """What the export prefers, as it is meant in the target."""
+    said = preference_of(exporter.export.metadata.annotations)
+    return said if is_local else replace(said, is_local_first=False)
 
 
 def _shared_since(exporter: Exporter, source: EndpointSlice) -> str | None:
@@ -154,6 +182,7 @@ class _Meaning(NamedTuple):
     """All of a mirror that is ours to say; the change time is left out, for it only measures."""
 
     labels: tuple[str | None, ...]
+    preference: tuple[str | None, ...]
     address_type: str
     endpoints: tuple[Endpoint, ...]
     ports: tuple[EndpointPort, ...]
@@ -163,6 +192,7 @@ def _meaning(mirror: EndpointSlice) -> _Meaning:
     labels = mirror.metadata.labels
     return _Meaning(
         labels=tuple(labels.get(label) for label in _OWNED_LABELS),
+        preference=tuple(mirror.metadata.annotations.get(name) for name in PREFERENCE_ANNOTATIONS),
         address_type=mirror.address_type,
         endpoints=mirror.endpoints or (),
         ports=tuple(replace(port, name=port.name or "") for port in mirror.ports or ()),

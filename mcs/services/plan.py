@@ -87,6 +87,7 @@ def _plan_import(
         _mirror_port_names(merged),
         holder.carries_traffic_as,
         Distribution(distribution, knows_nodes=not is_refused),
+        is_for_virtual_ip=merged.type == "ClusterSetIP",
     )
     clusters = {exporter.cluster for exporter in exporters} | unseen
     has_slices = bool(desired_mirrors) or any(

@@ -25,7 +25,7 @@ class Distribution(Struct, frozen=True):
     knows_nodes: bool = True
 
 
-NO_PREFERENCE = Distribution(None)
+NO_DISTRIBUTION = Distribution(None)
 
 
 def hints(

@@ -14,6 +14,7 @@ from mcs.model.multicluster import (
     ServiceImportStatus,
 )
 from mcs.model.names import EXPORT_TO_ANNOTATION, SLICE_SERVICE_LABEL, ClusterId, ServiceKey
+from mcs.model.preference import PREFERENCE_ANNOTATION, WEIGHT_ANNOTATION
 from mcs.model.services import ClientIPConfig, Service, ServicePort, ServiceSpec, SessionAffinityConfig
 from mcs.model.slices import IPV4, AddressType, Endpoint, EndpointConditions, EndpointPort, EndpointSlice
 from mcs.services.observed import Exporter, NamespacePhase, ObservedExport, ObservedTarget
@@ -35,8 +36,11 @@ def export(
     annotations: dict[str, str] | None = None,
     terminating: bool = False,
     to: str | None = None,
+    weight: str | None = None,
+    preference: str | None = None,
 ) -> ServiceExport:
-    """A ServiceExport without status; `labels` and `annotations` are exported, `to` limits its clusters."""
+    """A ServiceExport without status; `labels` and `annotations` are exported, the rest are annotations of its own."""
+    own = {EXPORT_TO_ANNOTATION: to, WEIGHT_ANNOTATION: weight, PREFERENCE_ANNOTATION: preference}
     return ServiceExport(
         metadata=ObjectMeta(
             name=key.name,
@@ -45,7 +49,7 @@ def export(
             generation=1,
             creation_timestamp=at(created),
             deletion_timestamp=at(created + 1) if terminating else None,
-            annotations={} if to is None else {EXPORT_TO_ANNOTATION: to},
+            annotations={name: said for name, said in own.items() if said is not None},
         ),
         spec=ServiceExportSpec(exported_labels=labels or {}, exported_annotations=annotations or {}),
     )

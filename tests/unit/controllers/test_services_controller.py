@@ -25,6 +25,7 @@ from mcs.model.actions import Action, Apply
 from mcs.model.meta import Condition, ObjectMeta
 from mcs.model.multicluster import ImportCluster, ServiceExport, ServiceImport, ServiceImportStatus
 from mcs.model.names import ClusterId, ServiceKey, derived_service_name, mirror_name
+from mcs.model.preference import PREFERENCE_ANNOTATION, WEIGHT_ANNOTATION
 from mcs.model.services import Namespace, Service
 from mcs.model.slices import IPV4, EndpointSlice
 from mcs.runtime.executor import ForeignObjectError
@@ -277,3 +278,11 @@ def test_an_export_whose_import_is_worked_on_again_at_once_is_told_afterwards() 
 def test_an_export_that_is_imported_is_told_however_often_its_endpoints_change() -> None:
     told, _ = told_of_web(None, is_due=True)
     assert told == [{"Valid": "True", "Ready": "True", "Conflict": "False"}]
+
+
+@pytest.mark.parametrize(
+    "said", [{WEIGHT_ANNOTATION: "7"}, {PREFERENCE_ANNOTATION: "local"}, {WEIGHT_ANNOTATION: "x"}]
+)
+def test_a_preference_that_an_export_takes_up_touches_every_cluster(said: dict[str, str]) -> None:
+    export = ServiceExport(metadata=replace(metadata(WEB, 2), annotations=said))
+    assert touched(lambda here: here.cache(EAST, "serviceexports").put(export)) == EVERYWHERE
