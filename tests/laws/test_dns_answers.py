@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mcs.model.meta import ObjectMeta
@@ -193,7 +193,6 @@ def names_to_ask(all_records: Everything) -> list[str]:
     return sorted(names | {name.split(".", 1)[1] for name in names if name.count(".") > 2})
 
 
-@settings(max_examples=100, deadline=None)
 @given(WORLDS)
 def test_resolving_equals_scanning_a_list_of_all_records(
     world: list[tuple[ServiceImport, list[EndpointSlice]]],
@@ -209,7 +208,6 @@ def test_resolving_equals_scanning_a_list_of_all_records(
 PODS = st.lists(st.tuples(st.sampled_from(["c1", "c2", "c1.eu"]), st.booleans(), st.booleans()), max_size=12)
 
 
-@settings(max_examples=100, deadline=None)
 @given(PODS)
 def test_a_and_aaaa_name_the_same_endpoints_of_dual_stack_pods(pods: list[tuple[str, bool, bool]]) -> None:
     key = ServiceKey("n1", "a")
@@ -238,7 +236,6 @@ def test_a_and_aaaa_name_the_same_endpoints_of_dual_stack_pods(pods: list[tuple[
     assert {str(int(data.rsplit(":", 1)[1], 10)) for _, _, data in resolved(zone, name, 28)[1]} == ready
 
 
-@settings(max_examples=60, deadline=None)
 @given(WORLDS, st.permutations(range(3)))
 def test_the_order_in_which_objects_come_changes_no_answer(
     world: list[tuple[ServiceImport, list[EndpointSlice]]], order: list[int]

@@ -44,6 +44,8 @@ RELATIVE_NAMES = (
     "fd00-1--0.c1.six.demo.svc.",
     *(f"{key.name}.{key.namespace}.svc." for key in SERVICES),
 )
+# Bytes are cheap to judge, so more of them are than of other inputs, however long is searched.
+USUAL = settings().max_examples
 LABELS = st.sampled_from(["web", "db", "c2", "x", "_tcp", "svc", "dns", "DB-0", "a" * 63, r"\255", r"a\.b"])
 
 
@@ -86,7 +88,7 @@ def damaged(draw: st.DrawFn) -> bytes:
     return bytes(packet[: draw(st.integers(0, len(packet)))]) + draw(st.binary(max_size=12))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=4 * USUAL)
 @given(st.one_of(st.binary(max_size=600), damaged()), st.sampled_from([512, MAX_DATAGRAM, STREAM]))
 def test_any_bytes_get_a_response_within_the_limit_or_none(packet: bytes, limit: int) -> None:
     response = respond(packet, ZONE, limit)
@@ -126,7 +128,7 @@ def histories(draw: st.DrawFn) -> list[bytes | Chain]:
     return draw(st.lists(steps, min_size=1, max_size=20))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=3 * USUAL)
 @given(histories(), st.sampled_from([512, MAX_DATAGRAM, STREAM]))
 def test_a_responder_that_remembers_gives_the_bytes_of_one_that_does_not(
     history: list[bytes | Chain], limit: int
