@@ -33,7 +33,7 @@ from tests.lab.processes import LabError, LabProcess
 DnsMode = Literal["forward", "multicluster"]
 
 _CRDS = Path(__file__).parents[2] / "crds"
-_READY_SECONDS = 90
+_READY_SECONDS = 120
 _MANIFESTS = Path(__file__).parent / "cluster.yaml"
 
 

@@ -58,7 +58,7 @@ async def rcode(port: int, name: str, kind: str) -> str:
 
 
 async def eventually(
-    what: str, holds: Callable[[], Awaitable[object]], *, seconds: float = 30, every: float = 0.05
+    what: str, holds: Callable[[], Awaitable[object]], *, seconds: float = 60, every: float = 0.05
 ) -> None:
     """Return once `holds` gives something true. Raises AssertionError with the last value after `seconds`."""
     loop = asyncio.get_running_loop()

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tests.lab.processes import LabError, LabProcess
 
-_START_SECONDS = 10
+_START_SECONDS = 30
 
 
 class CommandError(LabError):

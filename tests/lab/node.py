@@ -33,7 +33,7 @@ KUBELET_SYSCTLS = {
     "kernel/keys/root_maxbytes": "25000000",
 }
 
-_START_SECONDS = 30
+_START_SECONDS = 90
 
 
 def enter(folder: Path) -> None:

@@ -55,7 +55,7 @@ async def wait_for(cluster: Cluster, component: str) -> None:
     """Return when all pods of a component are Ready; else tell what keeps them."""
     deployment = f"deployment/mcs-{component}"
     try:
-        await cluster.kubectl(*NAMESPACE, "rollout", "status", deployment, "--timeout=90s", timeout=100)
+        await cluster.kubectl(*NAMESPACE, "rollout", "status", deployment, "--timeout=240s", timeout=270)
     except KubectlError:
         print(await cluster.kubectl(*NAMESPACE, "get", "events"))
         print(await cluster.kubectl(*NAMESPACE, "logs", deployment, "--tail=20"))

@@ -34,9 +34,10 @@ async def test_a_port_is_answered_only_by_clusters_that_serve_it_at_that_number(
         exported = WEB + "---" + EXPORT.replace("NAME", "web")
         assert TCP in exported
         await run(one, namespace, exported, "deployment/web")
-        await one.kubectl("wait", "--for=condition=Ready", "--namespace", namespace, "serviceexport/web")
+        chosen = ("serviceexport/web", "--namespace", namespace, "--timeout=50s")
+        await one.kubectl("wait", "--for=condition=Ready", *chosen)
         await run(two, namespace, exported.replace(TCP, OTHER_PORTS.lstrip("\n")), "deployment/web")
-        await two.kubectl("wait", "--for=condition=Conflict", "--namespace", namespace, "serviceexport/web")
+        await two.kubectl("wait", "--for=condition=Conflict", *chosen)
         of_one = set(await one.pod_ips(namespace, "app=web"))
         of_two = set(await two.pod_ips(namespace, "app=web"))
         for source in clusters:

@@ -71,7 +71,7 @@ async def settle(clusterset: Clusterset, namespace: str, name: str) -> None:
         own = f"{name}-{cluster.name}"
         manifest = (LATER + EXPORT).replace("NAME", own)
         await cluster.kubectl("apply", "--namespace", namespace, "-f", "-", stdin=manifest)
-        chosen = ("--namespace", namespace, f"serviceexport/{own}", "--timeout=30s")
+        chosen = ("--namespace", namespace, f"serviceexport/{own}", "--timeout=50s")
         await cluster.kubectl("wait", "--for=condition=Ready", *chosen)
 
 

@@ -107,7 +107,7 @@ async def new_namespace(clusters: Iterable[Cluster]) -> AsyncIterator[str]:
 async def _create_namespace(cluster: Cluster, name: str) -> None:
     await cluster.kubectl("create", "namespace", name)
     await cluster.kubectl(
-        "wait", "--for=create", "--namespace", name, "serviceaccount/default", "--timeout=30s"
+        "wait", "--for=create", "--namespace", name, "serviceaccount/default", "--timeout=60s", timeout=90
     )
     await run(cluster, name, CLIENT, "pod/client")
 
@@ -120,7 +120,7 @@ async def run(cluster: Cluster, namespace: str, manifest: str, *ready: str) -> N
             wait = ("wait", "--for=condition=Ready", resource)
         else:
             wait = ("rollout", "status", resource)
-        await cluster.kubectl(*wait, "--namespace", namespace, "--timeout=60s", timeout=90)
+        await cluster.kubectl(*wait, "--namespace", namespace, "--timeout=120s", timeout=150)
 
 
 async def ask(
