@@ -135,7 +135,7 @@ def _mirror(
             namespace=key.namespace,
             labels=labels,
             annotations={
-                CHANGE_TIME_ANNOTATION: _shared_since(exporter, source) or observed.now,
+                **_change_time(exporter, source),
                 **({} if is_for_virtual_ip else preference.annotations),
             },
         ),
@@ -151,17 +151,20 @@ def _preference_in(exporter: Exporter, *, is_local: bool) -> Preference:
     return said if is_local else replace(said, is_local_first=False)
 
 
-def _shared_since(exporter: Exporter, source: EndpointSlice) -> str | None:
-    """When this state of the slice came to be the clusterset's: its change, but not before its export.
+def _change_time(exporter: Exporter, source: EndpointSlice) -> dict[str, str]:
+    """The annotation that says since when this state of the slice is the clusterset's: its change, or a later export.
 
-    None when neither is told. What was before the export says how late that was asked for, not how fast changes travel.
+    What was before the export says how late that was asked for, not how fast changes travel. A source that does not
+    tell its change, as one written by hand, gets none: any other time would be taken for a measurement.
     """
-    told = (
-        source.metadata.annotations.get(CHANGE_TIME_ANNOTATION, ""),
-        exporter.export.metadata.creation_timestamp,
-    )
-    moments = [(moment, text) for text in told if (moment := parse_timestamp(text)) is not None]
-    return max(moments)[1] if moments and parse_timestamp(told[0]) else None
+    changed = source.metadata.annotations.get(CHANGE_TIME_ANNOTATION, "")
+    exported = exporter.export.metadata.creation_timestamp
+    if parse_timestamp(changed) is None:
+        return {}
+    moments = [
+        (moment, text) for text in (changed, exported) if (moment := parse_timestamp(text)) is not None
+    ]
+    return {CHANGE_TIME_ANNOTATION: max(moments)[1]}
 
 
 def _mirrored_endpoint(

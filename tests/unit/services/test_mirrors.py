@@ -101,9 +101,9 @@ def test_a_mirror_carries_since_when_its_state_is_shared(
 
 
 @pytest.mark.parametrize("annotations", [{}, {CHANGE_TIME_ANNOTATION: "lately"}])
-def test_a_change_whose_time_is_not_told_happened_now(annotations: dict[str, str]) -> None:
+def test_a_change_whose_time_is_not_told_has_none(annotations: dict[str, str]) -> None:
     mirror = mirror_of(slice_("web-1", "10.2.0.5", annotations=annotations))
-    assert mirror.metadata.annotations == {CHANGE_TIME_ANNOTATION: at(100)}
+    assert mirror.metadata.annotations == {}
 
 
 def test_a_mirror_of_a_headless_service_is_no_business_of_kube_proxy() -> None:
