@@ -22,6 +22,7 @@ from mcs.runtime.cache import Delta
 from mcs.runtime.executor import ForeignObjectError
 from mcs.runtime.fleet import Fleet
 from mcs.services.exports import is_imported
+from mcs.services.imports import tells_of_an_older_crd
 from mcs.services.observed import Exporter, ObservedExport, ObservedTarget
 from mcs.services.plan import plan_export, plan_target
 from mcs.services.selection import named_clusters
@@ -48,6 +49,7 @@ class ServicesController:
         self._targets = frozenset(fleet.members) if targets is None else targets
         self._families: dict[ClusterId, frozenset[str] | None] = {}
         self._refused_distributions: dict[ClusterId, frozenset[str]] = {}
+        self._with_older_crd: frozenset[ClusterId] = frozenset()
         self._caches = {cluster: ClusterCaches.of(member.caches) for cluster, member in fleet.members.items()}
         for cluster, member in fleet.members.items():
             caches = self._caches[cluster]
@@ -100,14 +102,18 @@ class ServicesController:
             now=timestamp(self._clock()),
             families=caches.service_families(),
             refused_distributions=self._refused_distributions.get(target, frozenset()),
+            has_older_crd=target in self._with_older_crd,
         )
 
     def _learns(self, cluster: ClusterId, actions: Iterable[Action], error: Invalid) -> bool:
-        """True when the refusal tells of a trafficDistribution that this API server, an older one, does not take."""
+        """True when the refusal tells something new: what this API server, or its CRD, is too old to take."""
         before = self._refused_distributions.get(cluster, frozenset())
         refused = refused_distributions(actions, str(error))
         self._refused_distributions[cluster] = before | refused
-        return not refused <= before
+        older = {cluster} if tells_of_an_older_crd(str(error)) else set[ClusterId]()
+        is_new = not refused <= before or not older <= self._with_older_crd
+        self._with_older_crd |= older
+        return is_new
 
     def observe_export(self, cluster: ClusterId, key: ServiceKey) -> ObservedExport | None:
         """Everything that decides the conditions of the export in `cluster`; None when nothing may be said now."""

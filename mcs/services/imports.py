@@ -109,10 +109,13 @@ def desired_status(
     present: ServiceImport | None,
     clusters: Iterable[str],
     addressing: Addressing,
-    has_slices: bool,
+    has_slices: bool | None,
     now: str,
 ) -> ServiceImport:
-    """The import with nothing but its status, as the status subresource takes it."""
+    """The import with nothing but its status, as the status subresource takes it.
+
+    `has_slices` None says nothing of EndpointSlices, for a CRD that has no field for it.
+    """
     before = present.status.conditions if present else ()
     conditions = [condition(before, READY, addressing.ready, addressing.reason, addressing.message, now)]
     if addressing.refused_distribution:
@@ -126,7 +129,7 @@ def desired_status(
         status=ServiceImportStatus(
             clusters=tuple(ImportCluster(cluster=cluster) for cluster in sorted(clusters)),
             conditions=tuple(conditions),
-            endpoint_slice_objects="Present" if has_slices else "Absent",
+            endpoint_slice_objects=None if has_slices is None else "Present" if has_slices else "Absent",
         ),
     )
 
@@ -134,14 +137,26 @@ def desired_status(
 def is_status_as_desired(present: ServiceImport, desired: ServiceImport) -> bool:
     """True when our part of the status is so.
 
-    A CRD older than `endpointSliceObjects` drops that field without a word, so its absence is no difference.
+    A CRD older than `endpointSliceObjects` neither takes nor keeps that field, so its absence on either side is no
+    difference.
     """
     before, wanted = present.status, desired.status
     return (
         {each.cluster for each in before.clusters} == {each.cluster for each in wanted.clusters}
         and of_types(before.conditions, OURS) == of_types(wanted.conditions, OURS)
-        and before.endpoint_slice_objects in (None, wanted.endpoint_slice_objects)
+        and (
+            None in (before.endpoint_slice_objects, wanted.endpoint_slice_objects)
+            or before.endpoint_slice_objects == wanted.endpoint_slice_objects
+        )
     )
+
+
+def tells_of_an_older_crd(refusal: str) -> bool:
+    """True when an API server refuses a status because its CRD is older than `endpointSliceObjects`.
+
+    Server-side apply refuses what the schema does not declare, where other writes drop it.
+    """
+    return "status.endpointSliceObjects: field not declared in schema" in refusal
 
 
 def says_distribution_is_refused(present: ServiceImport | None, distribution: str | None) -> bool:

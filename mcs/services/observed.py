@@ -33,7 +33,8 @@ class ObservedTarget:
     `mirrors` every slice in the target that carries the service-name label of this service; either may be
     somebody else's. `now` is RFC 3339. `families` are the IP families in which Services of the target are known to
     have addresses, None when nothing is known. `refused_distributions` are values of trafficDistribution that the
-    target's API server does not take.
+    target's API server does not take. `has_older_crd` when the target's ServiceImport has no field for
+    `status.endpointSliceObjects`, as before release 0.5.1 of the MCS API.
     """
 
     target: ClusterId
@@ -47,6 +48,7 @@ class ObservedTarget:
     now: str
     families: frozenset[str] | None = None
     refused_distributions: frozenset[str] = frozenset()
+    has_older_crd: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,7 +96,9 @@ def _plan_import(
     return (
         *mirrors.mirror_applies(observed, desired_mirrors),
         *holder.actions,
-        *_import_applies(observed, merged, holder.addressing, clusters, has_slices),
+        *_import_applies(
+            observed, merged, holder.addressing, clusters, None if observed.has_older_crd else has_slices
+        ),
         *mirrors.mirror_deletes(observed, desired_mirrors),
         *holder.deletes,
     )
@@ -194,7 +196,7 @@ def _import_applies(
     merged: Properties,
     addressing: Addressing | None,
     clusters: Iterable[ClusterId],
-    has_slices: bool,
+    has_slices: bool | None,
 ) -> tuple[Action, ...]:
     present = observed.service_import
     if addressing is None or (present is not None and (not present.is_ours or present.is_terminating)):

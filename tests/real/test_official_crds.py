@@ -7,7 +7,9 @@ module, and so is not compared here.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -163,7 +165,7 @@ class Cluster:
         )["items"]
         return found
 
-    async def is_exported(self, name: str) -> bool:
+    async def is_exported(self, name: str, slices_are: str | None = "Present") -> bool:
         """Whether export, import and slice are as they should be for good."""
         exports = {each["metadata"]["name"]: conditions(each) for each in await self.get("svcex")}
         imports = {each["metadata"]["name"]: each for each in await self.get("svcim")}
@@ -173,7 +175,7 @@ class Cluster:
             and name in imports
             and conditions(imports[name]) == {"Ready": "True"}
             and imports[name]["status"]["clusters"] == [{"cluster": "alone"}]
-            and imports[name]["status"]["endpointSliceObjects"] == "Present"
+            and imports[name]["status"].get("endpointSliceObjects") == slices_are
             and len(imports[name]["spec"]["ips"]) > 0
             and len(slices) == 1
         )
@@ -187,38 +189,59 @@ def exported_as(name: str) -> str:
     return EXPORTED.replace("name: web", f"name: {name}")
 
 
+@asynccontextmanager
+async def controlled(folder: Path, crds: Sequence[Path]) -> AsyncIterator[tuple[Cluster, Path]]:
+    """A cluster with these CRDs and our controller, and its audit log."""
+    async with ControlPlanes(("alone",), folder=folder, audit=True) as planes:
+        plane = planes["alone"]
+        cluster = Cluster(Kubectl(kubectl_binary(), plane.kubeconfig(), folder))
+        await cluster.install(crds)
+        (port,) = free_ports(1)
+        controller = ("controller", "--kubeconfig", str(plane.kubeconfig()), "--cluster", "alone")
+        metrics = ("--metrics-listen", f"127.0.0.1:{port}")
+        async with running("controller", *controller, *metrics, folder=folder):
+            yield cluster, plane.audit_log
+
+
 async def test_the_controller_works_with_the_official_crds_with_ours_over_them_and_back(
     tmp_path: Path,
 ) -> None:
-    async with ControlPlanes(("alone",), folder=tmp_path, audit=True) as planes:
-        plane = planes["alone"]
-        cluster = Cluster(Kubectl(kubectl_binary(), plane.kubeconfig(), tmp_path))
-        await cluster.install(official_crds())
+    async with controlled(tmp_path, official_crds()) as (cluster, log):
         as_published = await stored(cluster)
-        (metrics,) = free_ports(1)
-        controller = ("controller", "--kubeconfig", str(plane.kubeconfig()), "--cluster", "alone")
-        async with running(
-            "controller", *controller, "--metrics-listen", f"127.0.0.1:{metrics}", folder=tmp_path
-        ):
-            await cluster.apply("-f", "-", stdin=exported_as("first"))
-            await eventually("the first export is complete", lambda: cluster.is_exported("first"))
-            told = {each["metadata"]["name"]: conditions(each) for each in await cluster.get("svcex")}
-            assert told["without-a-service"]["Valid"] == "False"
-            await everything_sent_is_accepted_without_a_warning(cluster, plane.audit_log)
+        await cluster.apply("-f", "-", stdin=exported_as("first"))
+        await eventually("the first export is complete", lambda: cluster.is_exported("first"))
+        told = {each["metadata"]["name"]: conditions(each) for each in await cluster.get("svcex")}
+        assert told["without-a-service"]["Valid"] == "False"
+        await everything_sent_is_accepted_without_a_warning(cluster, log)
 
-            before = await cluster.get("svcex,svcim")
-            await cluster.install(our_files())
-            assert list(differences(as_published, await stored(cluster))) == []
-            assert await cluster.get("svcex,svcim") == before
-            await cluster.apply("-f", "-", stdin=exported_as("second"))
-            await eventually("an export under our CRDs is complete", lambda: cluster.is_exported("second"))
-            await everything_sent_is_accepted_without_a_warning(cluster, plane.audit_log)
+        before = await cluster.get("svcex,svcim")
+        await cluster.install(our_files())
+        assert list(differences(as_published, await stored(cluster))) == []
+        assert await cluster.get("svcex,svcim") == before
+        await cluster.apply("-f", "-", stdin=exported_as("second"))
+        await eventually("an export under our CRDs is complete", lambda: cluster.is_exported("second"))
+        await everything_sent_is_accepted_without_a_warning(cluster, log)
 
-            before = await cluster.get("svcex,svcim")
-            await cluster.install(official_crds())
-            assert await cluster.get("svcex,svcim") == before
-            await cluster.apply("-f", "-", stdin=exported_as("third"))
-            await eventually("an export after the way back is complete", lambda: cluster.is_exported("third"))
+        before = await cluster.get("svcex,svcim")
+        await cluster.install(official_crds())
+        assert await cluster.get("svcex,svcim") == before
+        await cluster.apply("-f", "-", stdin=exported_as("third"))
+        await eventually("an export after the way back is complete", lambda: cluster.is_exported("third"))
+
+
+async def test_an_official_crd_of_an_older_release_lacks_its_newest_field_and_nothing_else(
+    tmp_path: Path,
+) -> None:
+    older = official()
+    for version in older[IMPORTS]["spec"]["versions"]:
+        del version["schema"]["openAPIV3Schema"]["properties"]["status"]["properties"]["endpointSliceObjects"]
+    files = [tmp_path / f"{name}.yaml" for name in older]
+    for path in files:
+        path.write_text(yaml.safe_dump(older[path.stem]))
+    async with controlled(tmp_path, files) as (cluster, _):
+        for name in ("first", "second"):
+            await cluster.apply("-f", "-", stdin=exported_as(name))
+            await eventually("the export is complete", partial(cluster.is_exported, name, slices_are=None))
 
 
 async def stored(cluster: Cluster) -> dict[str, Any]:

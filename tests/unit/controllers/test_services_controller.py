@@ -265,6 +265,25 @@ def test_who_exports_is_told_also_when_the_import_is_refused(refusal: Exception)
     assert told_of_web(refusal) == ([{"Valid": "True", "Ready": "False", "Conflict": "False"}], refusal)
 
 
+OLDER_CRD = Invalid(500, message=".status.endpointSliceObjects: field not declared in schema")
+
+
+def test_a_status_that_an_older_crd_refuses_is_planned_without_the_field_in_that_cluster_alone() -> None:
+    async def run() -> tuple[bool, bool, bool]:
+        here = Here()
+        here.done()
+        here.fleet.members[EAST].executor = Executes(here, EAST, OLDER_CRD)  # type: ignore[assignment]
+        await here.controller.reconcile(EAST, Work("service", WEB))
+        is_tried_again = here.fleet.members[EAST].queue.is_due(Work("service", WEB))
+        east, west = (here.controller.observe_target(each, WEB).has_older_crd for each in (EAST, WEST))
+        # What was learnt explains no second refusal, which would be tried again for ever.
+        with pytest.raises(Invalid):
+            await here.controller.reconcile(EAST, Work("service", WEB))
+        return is_tried_again, east, west
+
+    assert run_virtual(run()) == (True, True, False)
+
+
 @pytest.mark.parametrize("passing", [Conflict(409), TooManyRequests(429), Unreachable("no answer")])
 def test_nothing_is_told_of_an_import_that_is_tried_again_in_a_moment(passing: Exception) -> None:
     assert told_of_web(passing) == ([], passing)

@@ -1,5 +1,6 @@
 """The order of a plan, the import and its status; what is kept and what goes."""
 
+import dataclasses
 import re
 from typing import Any
 
@@ -97,6 +98,19 @@ def test_a_status_is_written_for_a_new_exporter_and_keeps_its_transition_time() 
 def test_slices_are_told_present_when_there_are_some() -> None:
     assert import_of(settled_target(C2)).status.endpoint_slice_objects == "Present"
     assert import_of(settled_target(exporter("c2", service()))).status.endpoint_slice_objects == "Absent"
+
+
+def test_an_older_crd_is_told_nothing_of_slices_and_is_not_written_to_again_and_again() -> None:
+    target = settled_target(C2)
+    status = replace(import_of(target).status, endpoint_slice_objects=None, clusters=())
+    target.put("serviceimports", replace(import_of(target), status=status))
+    older = dataclasses.replace(target.observed((C2,), ("c1", "c2", "c3"), at(200)), has_older_crd=True)
+    actions = plan_target(older)
+    assert in_words(actions) == ["apply serviceimports/status"]
+    target.carry_out(actions)
+    assert import_of(target).status.endpoint_slice_objects is None
+    present = dataclasses.replace(older, service_import=import_of(target))
+    assert plan_target(present) == ()
 
 
 def test_a_crd_that_drops_the_newest_field_is_not_written_to_again_and_again() -> None:
