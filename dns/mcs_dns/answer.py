@@ -12,7 +12,9 @@ from enum import IntEnum
 from typing import NamedTuple, assert_never
 
 from mcs.model.names import ServiceKey
+from mcs.model.preference import DEFAULT_WEIGHT
 from mcs.model.slices import IPV4, AddressType
+from mcs_dns.choice import Choice
 from mcs_dns.query import (
     Apex,
     Asked,
@@ -31,10 +33,6 @@ from mcs_dns.query import (
 from mcs_dns.zone import MAX_NAME, ImportedService, Port, ReadyEndpoint, Zone
 
 SCHEMA_VERSION = "1.0.0"
-
-SRV_PRIORITY = 0
-SRV_WEIGHT = 100
-"""Equal and not zero, so that a client's weighted choice is even (RFC 2782)."""
 
 
 class Type(IntEnum):
@@ -70,12 +68,16 @@ class Rcode(IntEnum):
 
 
 class Record(NamedTuple):
-    """One resource record of class IN; name without the final dot, data in the form a zone file has."""
+    """One resource record of class IN; name without the final dot, data in the form a zone file has.
+
+    `choice` is there for a record that stands for one endpoint among others.
+    """
 
     name: str
     ttl: int
     type: Type
     data: str
+    choice: Choice | None = None
 
     def __str__(self) -> str:
         return f"{self.name}. {self.ttl} IN {self.type.name} {self.data}"
@@ -83,13 +85,18 @@ class Record(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The sections of a response. `service` is the one service it depends on, None when it depends on more."""
+    """The sections of a response.
+
+    `service` is the one service it depends on, None when it depends on more. `has_both_families` is true when the
+    answers are addresses of endpoints that have addresses of the other family as well.
+    """
 
     rcode: Rcode
     answers: tuple[Record, ...] = ()
     authority: tuple[Record, ...] = ()
     additional: tuple[Record, ...] = ()
     service: ServiceKey | None = None
+    has_both_families: bool = False
 
     @property
     def is_authoritative(self) -> bool:
@@ -117,7 +124,13 @@ def resolve(question: Question, zone: Zone) -> Answer:
     chosen = _of_type(records, question.type)
     if not chosen:
         return Answer(Rcode.NOERROR, authority=(soa(zone),), service=service)
-    return Answer(Rcode.NOERROR, chosen, additional=_additional(chosen, asked, zone), service=service)
+    return Answer(
+        Rcode.NOERROR,
+        chosen,
+        additional=_additional(chosen, asked, zone),
+        service=service,
+        has_both_families=chosen[0].choice is not None and len({record.type for record in records}) > 1,
+    )
 
 
 def _records_of(asked: Asked, zone: Zone, type_: int) -> tuple[Record, ...] | None:
@@ -174,8 +187,8 @@ def _at_service(key: ServiceKey, zone: Zone, type_: int) -> tuple[Record, ...] |
     name = _service_name(key, zone)
     records: tuple[Record, ...] = ()
     if type_ in _GET_ADDRESSES:
-        addresses = service.ips or ((e.family, a) for e in service.endpoints for a in e.addresses)
-        records += _addresses(name, zone.settings.ttl, addresses)
+        records += _addresses(name, zone.settings.ttl, service.ips)
+        records += _endpoint_addresses(name, zone.settings.ttl, service.preferred)
     if type_ in _GET_PORTS:
         records += _srv(name, _offered(key, service, zone), zone.settings.ttl)
     return records
@@ -192,7 +205,11 @@ def _at_port(asked: PortName, zone: Zone, type_: int) -> tuple[Record, ...] | No
         return None
     if type_ not in _GET_PORTS:
         return ()
-    offered = ((t, p) for t, p in _offered(asked.service, service, zone) if (p.name, p.protocol) == port)
+    offered = (
+        (each, choice)
+        for each, choice in _offered(asked.service, service, zone)
+        if (each.name, each.protocol) == port
+    )
     name = f"_{asked.port}._{asked.protocol}.{_service_name(asked.service, zone)}"
     return _srv(name, offered, zone.settings.ttl)
 
@@ -212,12 +229,17 @@ def _service_name(key: ServiceKey, zone: Zone) -> str:
     return f"{key.name}.{key.namespace}.svc.{zone.settings.origin}"
 
 
-def _offered(key: ServiceKey, service: ImportedService, zone: Zone) -> Iterable[tuple[str, Port]]:
-    """(target, port) of every SRV record the service could have."""
+def _offered(key: ServiceKey, service: ImportedService, zone: Zone) -> Iterable[tuple[Port, Choice]]:
+    """Every SRV record the service could have: a port, and the target's name with its weight and priority."""
     name = _service_name(key, zone)
     if service.type == "ClusterSetIP":
-        return ((name, port) for port in service.ports if service.ips)
-    return ((endpoint_name(e, name), port) for e in service.endpoints for port in e.ports)
+        return ((port, Choice(name, DEFAULT_WEIGHT)) for port in service.ports if service.ips)
+    return ((port, _choice(endpoint, name)) for endpoint in service.chosen for port in endpoint.ports)
+
+
+def _choice(endpoint: ReadyEndpoint, service_name: str) -> Choice:
+    preference = endpoint.preference
+    return Choice(endpoint_name(endpoint, service_name), preference.weight, preference.priority)
 
 
 def endpoint_name(endpoint: ReadyEndpoint, service_name: str) -> str:
@@ -233,11 +255,28 @@ def _addresses(name: str, ttl: int, addresses: Iterable[tuple[AddressType, str]]
     )
 
 
-def _srv(name: str, offered: Iterable[tuple[str, Port]], ttl: int) -> tuple[Record, ...]:
-    """One record per different (target, port number); a target too long to be a name is left out."""
-    pairs = dict.fromkeys((target, port.port) for target, port in offered if len(target) <= MAX_NAME)
+def _endpoint_addresses(name: str, ttl: int, endpoints: Iterable[ReadyEndpoint]) -> tuple[Record, ...]:
+    """The addresses of all of them at the service's name `name`; one that several have counts for the first."""
+    found: dict[tuple[AddressType, str], Choice] = {}
+    for endpoint in endpoints:
+        choice = _choice(endpoint, name)
+        for address in endpoint.addresses:
+            found.setdefault((endpoint.family, address), choice)
     return tuple(
-        Record(name, ttl, Type.SRV, f"{SRV_PRIORITY} {SRV_WEIGHT} {port} {target}.") for target, port in pairs
+        Record(name, ttl, Type.A if family == IPV4 else Type.AAAA, address, choice)
+        for (family, address), choice in found.items()
+    )
+
+
+def _srv(name: str, offered: Iterable[tuple[Port, Choice]], ttl: int) -> tuple[Record, ...]:
+    """One record per different (target, port number); a target too long to be a name is left out."""
+    found: dict[tuple[str, int], Choice] = {}
+    for port, choice in offered:
+        if len(choice.endpoint) <= MAX_NAME:
+            found.setdefault((choice.endpoint, port.port), choice)
+    return tuple(
+        Record(name, ttl, Type.SRV, f"{choice.priority} {choice.weight} {port} {target}.", choice)
+        for (target, port), choice in found.items()
     )
 
 
@@ -261,7 +300,7 @@ def _additional(records: tuple[Record, ...], asked: Asked, zone: Zone) -> tuple[
                 return _addresses(name, ttl, service.ips)
             targets = {record.data.rsplit(" ", 1)[-1] for record in records}
             found: dict[str, list[tuple[AddressType, str]]] = {}
-            for endpoint in service.endpoints:
+            for endpoint in service.chosen:
                 addresses = found.setdefault(endpoint_name(endpoint, name), [])
                 addresses.extend((endpoint.family, address) for address in endpoint.addresses)
             return tuple(

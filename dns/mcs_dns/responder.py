@@ -9,6 +9,7 @@ from collections import defaultdict
 
 from mcs.model.names import ServiceKey
 from mcs_dns.answer import Rcode, Type, resolve
+from mcs_dns.choice import Shuffle
 from mcs_dns.wire import (
     MIN_DATAGRAM,
     OPT,
@@ -16,10 +17,11 @@ from mcs_dns.wire import (
     Edns,
     Encoded,
     Query,
-    Shuffle,
+    different_weights,
     encoded_answer,
     opt_record,
     question_of,
+    ranked,
     refusal_of,
     response_by_rules,
 )
@@ -55,12 +57,15 @@ class _Kept:
         "answers",
         "counted",
         "encoded",
+        "epoch",
         "flags",
         "numbers",
         "numbers_with_opt",
+        "ranked",
         "size",
         "soa",
         "tail",
+        "weights",
     )
 
     def __init__(self, encoded: Encoded, counted: tuple[int, int] | None) -> None:
@@ -75,8 +80,19 @@ class _Kept:
         self.answers = encoded.answers if several else ()
         before = () if several else encoded.answers
         self.tail = b"".join((*before, *encoded.authority, *encoded.additional))
-        self.size = 12 + len(self.tail) + (sum(map(len, encoded.answers)) if several else 0)
+        self.size = 12 + len(self.tail)
+        if several:
+            self.size += sum(max(len(answer), encoded.counted_as) for answer in encoded.answers)
+        self.weights = different_weights(encoded.choices)
+        self.ranked = encoded
+        self.epoch = -1
         self.soa = bool(encoded.authority)
+
+    def ranked_in(self, epoch: int) -> Encoded:
+        """The answer as a cut in `epoch` takes it; worked out once an epoch."""
+        if self.epoch != epoch:
+            self.ranked, self.epoch = ranked(self.encoded, epoch), epoch
+        return self.ranked
 
 
 class Responder:
@@ -84,11 +100,12 @@ class Responder:
 
     Gives the very bytes that `respond` gives for the present zone. `counts` is the number of responses by (query
     type, response code); type 0 stands for packets without a readable question, OTHER_TYPE for types that have no
-    rule of their own. Not safe for several threads.
+    rule of their own. `epoch` is for others to move on. Not safe for several threads.
     """
 
     def __init__(self, zone: Zone, limit: int, shuffled: Shuffle) -> None:
         self.counts: defaultdict[tuple[int, int], int] = defaultdict(int)
+        self.epoch = 0
         self._limit = limit
         self._shuffled = shuffled
         self._zone = zone
@@ -151,7 +168,7 @@ class Responder:
         self.counts[kept.counted or (_counted_type(question), Rcode.NXDOMAIN)] += 1
         tail = kept.tail
         if kept.answers:
-            tail = b"".join(self._shuffled(kept.answers, len(kept.answers))) + tail
+            tail = b"".join(self._shuffled(kept.answers, kept.weights)) + tail
         elif kept.soa:
             tail = tail[:-20] + self._serial + tail[-16:]
         flags = kept.flags[packet[2] & 1]
@@ -176,7 +193,9 @@ class Responder:
         return key not in self._zone.services
 
     def _respond_generally(self, packet: bytes) -> bytes | None:
-        response = response_by_rules(packet, self._limit, self._shuffled, self._encoded_and_counted)
+        response = response_by_rules(
+            packet, self._limit, self._shuffled, self._encoded_and_counted, self._in_ranking
+        )
         if response is not None and len(response) == 12:
             self.counts[(0, response[3])] += 1
         return response
@@ -185,6 +204,10 @@ class Responder:
         encoded = refusal_of(query) or self._encoded(query)
         self.counts[(_counted_type(query.question), encoded.rcode)] += 1
         return encoded
+
+    def _in_ranking(self, query: Query, encoded: Encoded) -> Encoded:
+        kept = self._kept.get(query.key)
+        return ranked(encoded, self.epoch) if kept is None else kept.ranked_in(self.epoch)
 
     def _encoded(self, query: Query) -> Encoded:
         key = query.key

@@ -8,6 +8,7 @@ Sources: RFC 1035 4.2 (transports), RFC 7766 (TCP: framing, pipelining, idle tim
 import asyncio
 import random
 import socket
+import time
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Self
@@ -15,6 +16,7 @@ from typing import Self
 import structlog
 
 from mcs_dns.answer import Rcode, Type
+from mcs_dns.choice import EPOCH_SECONDS, weighted_key
 from mcs_dns.datagrams import BatchedDatagrams, SingleDatagrams, datagrams
 from mcs_dns.responder import OTHER_TYPE, Responder
 from mcs_dns.wire import MAX_DATAGRAM, STREAM
@@ -25,12 +27,16 @@ log = structlog.get_logger(__name__)
 _PORT_ATTEMPTS = 16
 
 
-def _shuffled(items: Sequence[bytes], most: int, /) -> list[bytes]:
-    if most < len(items):
-        return random.sample(items, most)
+def _shuffled(items: Sequence[bytes], weights: Sequence[int] | None, /) -> list[bytes]:
     # Sorting by random keys is without bias as long as no two keys are equal (one in 2**53), and takes a
     # third of the time of random.sample.
-    return sorted(items, key=_random_key)
+    if weights is None:
+        return sorted(items, key=_random_key)
+    keyed = sorted(
+        (weighted_key(1.0 - random.random(), weight), item)
+        for item, weight in zip(items, weights, strict=True)
+    )
+    return [item for _, item in keyed]
 
 
 def _random_key(_: bytes) -> float:
@@ -61,6 +67,7 @@ class DnsServer:
         self._tcp = Responder(zone, STREAM, _shuffled)
         self._datagrams: BatchedDatagrams | SingleDatagrams | None = None
         self._listener: asyncio.Server | None = None
+        self._next_epoch: asyncio.TimerHandle | None = None
         self._connections: set[asyncio.Task[None]] = set()
 
     @property
@@ -101,11 +108,20 @@ class DnsServer:
         self.port = stream.getsockname()[1]
         self._datagrams = datagrams(datagram, self._udp.respond)
         await self._datagrams.start()
+        self._begin_epoch()
         self._listener = await asyncio.start_server(self._serve_connection, sock=stream)
         log.info("answering", zone=self.zone.settings.origin, host=self.host, port=self.port)
 
+    def _begin_epoch(self) -> None:
+        """Take the present epoch, now and each time that another begins."""
+        epoch, into = divmod(time.time(), EPOCH_SECONDS)
+        self._udp.epoch = self._tcp.epoch = int(epoch)
+        self._next_epoch = asyncio.get_running_loop().call_later(EPOCH_SECONDS - into, self._begin_epoch)
+
     async def stop(self) -> None:
         """Stop listening and close every connection; returns when all are closed."""
+        if self._next_epoch is not None:
+            self._next_epoch.cancel()
         if self._datagrams is not None:
             self._datagrams.close()
         if self._listener is not None:

@@ -10,11 +10,12 @@ Sources: RFC 1035 (format), RFC 2181 (truncation, 9), RFC 3225 (DO), RFC 6891 (E
 """
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from dnslib import RDMAP, RR, DNSBuffer, DNSLabel
 
 from mcs_dns.answer import Answer, Rcode, Record, Type, resolve
+from mcs_dns.choice import Choice, Shuffle, in_order, ranking
 from mcs_dns.query import Question
 from mcs_dns.zone import Zone
 
@@ -31,22 +32,8 @@ CLASS_IN = 1
 OPT = 41
 _POINTER_REACH = 0x3FFF
 _MOST_RECORDS = 8
-_SMALLEST_RECORD = 12
-"""Bytes that any record takes: a compressed name, type, class, TTL and length."""
-
-
-class Shuffle(Protocol):
-    """Returns `most` of the items, or all if there are no more, in an order chosen without bias.
-
-    The one place where chance comes in.
-    """
-
-    def __call__(self, items: Sequence[bytes], most: int, /) -> Sequence[bytes]: ...
-
-
-def in_order(items: Sequence[bytes], most: int, /) -> Sequence[bytes]:
-    """No shuffling: the first items as they are."""
-    return items[:most]
+_LARGER_FAMILY = 28
+"""Bytes of an AAAA record with its name compressed; an A record has 16."""
 
 
 class Edns(NamedTuple):
@@ -81,13 +68,19 @@ class Query(NamedTuple):
 
 
 class Encoded(NamedTuple):
-    """An answer as bytes, to be put behind header and question. Answer records may be put in any order."""
+    """An answer as bytes, to be put behind header and question. Answer records may be put in any order.
+
+    `choices` has one entry for each answer record where they stand for endpoints, else none. Each counts as
+    `counted_as` bytes at least when the answer is cut, so that both families are cut alike.
+    """
 
     rcode: Rcode
     is_authoritative: bool
     answers: tuple[bytes, ...] = ()
     authority: tuple[bytes, ...] = ()
     additional: tuple[bytes, ...] = ()
+    choices: tuple[Choice, ...] = ()
+    counted_as: int = 0
 
 
 class MalformedQueryError(ValueError):
@@ -95,21 +88,34 @@ class MalformedQueryError(ValueError):
 
 
 def respond(
-    packet: bytes, zone: Zone, limit: int = MAX_DATAGRAM, shuffled: Shuffle = in_order
+    packet: bytes, zone: Zone, limit: int = MAX_DATAGRAM, shuffled: Shuffle = in_order, epoch: int = 0
 ) -> bytes | None:
     """The response to `packet`, or None when it deserves none.
 
     `limit` is the largest response in bytes: STREAM on TCP, else the datagram limit, below which the client's own
-    size counts. Never raises, whatever the bytes. None for what is too short for a header and for responses, which
-    answering could make two servers answer each other for ever.
+    size counts. `epoch` counts times of EPOCH_SECONDS. Never raises, whatever the bytes. None for what is too short
+    for a header and for responses, which answering could make two servers answer each other for ever.
     """
-    return response_by_rules(packet, limit, shuffled, lambda query: _encoded(query, zone))
+    return response_by_rules(
+        packet,
+        limit,
+        shuffled,
+        lambda query: _encoded(query, zone),
+        lambda _, encoded: ranked(encoded, epoch),
+    )
 
 
 def response_by_rules(
-    packet: bytes, limit: int, shuffled: Shuffle, encoded: Callable[["Query"], "Encoded"]
+    packet: bytes,
+    limit: int,
+    shuffled: Shuffle,
+    encoded: Callable[[Query], Encoded],
+    in_ranking: Callable[[Query, Encoded], Encoded],
 ) -> bytes | None:
-    """The response by the rules of header and format; `encoded` gives the answer of what passes them."""
+    """The response by the rules of header and format.
+
+    `encoded` gives the answer of what passes them, `in_ranking` the same answer as `ranked` has it, for a cut.
+    """
     if len(packet) < 12 or packet[2] & 0x80:
         return None
     if packet[2] & 0x78:
@@ -118,7 +124,8 @@ def response_by_rules(
         query = read_query(packet)
     except MalformedQueryError:
         return _bare(packet, Rcode.FORMERR)
-    return assembled(query, encoded(query), limit, shuffled)
+    answer = encoded(query)
+    return assembled(query, answer, limit, shuffled, lambda: in_ranking(query, answer))
 
 
 def _encoded(query: Query, zone: Zone) -> Encoded:
@@ -219,6 +226,19 @@ def encoded_answer(key: bytes, answer: Answer) -> Encoded:
         answers=chunks(answer.answers),
         authority=chunks(answer.authority),
         additional=chunks(answer.additional),
+        choices=tuple(record.choice for record in answer.answers if record.choice is not None),
+        counted_as=_LARGER_FAMILY if answer.has_both_families else 0,
+    )
+
+
+def ranked(encoded: Encoded, epoch: int) -> Encoded:
+    """`encoded` with its answer records in the order in which a cut takes them, those of an endpoint together."""
+    if not encoded.choices:
+        return encoded
+    order = [position for group in ranking(encoded.choices, epoch) for position in group]
+    return encoded._replace(
+        answers=tuple(encoded.answers[position] for position in order),
+        choices=tuple(encoded.choices[position] for position in order),
     )
 
 
@@ -234,7 +254,9 @@ def _appended(buffer: DNSBuffer, record: Record) -> bytes:
     return bytes(buffer.data[start:])
 
 
-def assembled(query: Query, encoded: Encoded, limit: int, shuffled: Shuffle) -> bytes:
+def assembled(
+    query: Query, encoded: Encoded, limit: int, shuffled: Shuffle, in_ranking: Callable[[], Encoded]
+) -> bytes:
     """The response: header, question in the case it was asked in (0x20), what fits of the answer, OPT.
 
     What does not fit of the answer or authority section sets TC (RFC 2181, 9); of the additional section it is
@@ -242,11 +264,15 @@ def assembled(query: Query, encoded: Encoded, limit: int, shuffled: Shuffle) -> 
     """
     opt = b"" if query.edns is None else opt_record(query.edns, encoded.rcode)
     room = _size_limit(query.edns, limit) - 12 - len(query.question) - len(opt)
-    answers: Sequence[bytes] = encoded.answers
-    if len(answers) > 1:
-        answers = shuffled(answers, room // _SMALLEST_RECORD)
-    taken, room = _fitting(answers, room)
-    truncated = len(taken) < len(encoded.answers)
+    count = _whole_endpoints(encoded, room)
+    truncated = count < len(encoded.answers)
+    if truncated:
+        encoded = in_ranking()
+        count = _whole_endpoints(encoded, room)
+    taken: Sequence[bytes] = encoded.answers[:count]
+    room -= sum(map(len, taken))
+    if count > 1:
+        taken = shuffled(taken, different_weights(encoded.choices[:count]))
     authority, room = ((), 0) if truncated else _fitting(encoded.authority, room)
     truncated = truncated or len(authority) < len(encoded.authority)
     additional = () if truncated else _fitting(encoded.additional, room)[0]
@@ -270,6 +296,25 @@ def _size_limit(edns: Edns | None, limit: int) -> int:
     if limit == STREAM:
         return limit
     return min(limit, max(MIN_DATAGRAM, edns.payload if edns else 0))
+
+
+def different_weights(choices: Sequence[Choice]) -> tuple[int, ...] | None:
+    """The weights by which records are shuffled; None where they are all the same."""
+    weights = tuple(choice.weight for choice in choices)
+    return weights if len(set(weights)) > 1 else None
+
+
+def _whole_endpoints(encoded: Encoded, room: int) -> int:
+    """How many answer records fit into `room` bytes, of the last endpoint all or none."""
+    for count, record in enumerate(encoded.answers):
+        size = max(len(record), encoded.counted_as)
+        if size > room:
+            choices = encoded.choices
+            while choices and 0 < count < len(choices) and choices[count - 1] == choices[count]:
+                count -= 1
+            return count
+        room -= size
+    return len(encoded.answers)
 
 
 def _fitting(records: Sequence[bytes], room: int) -> tuple[Sequence[bytes], int]:

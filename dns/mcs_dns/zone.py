@@ -17,6 +17,7 @@ from immutables import Map, MapMutation
 from mcs.model.addresses import published_address
 from mcs.model.multicluster import ImportPort, ImportType, ServiceImport
 from mcs.model.names import ServiceKey, cluster_id_error, is_dns_label
+from mcs.model.preference import NO_PREFERENCE, Preference, preference_of
 from mcs.model.slices import IPV4, IPV6, AddressType, Endpoint, EndpointPort, EndpointSlice
 
 MAX_NAME = 253
@@ -46,6 +47,7 @@ class ReadyEndpoint(NamedTuple):
     family: AddressType
     addresses: tuple[str, ...]
     ports: tuple[Port, ...]
+    preference: Preference = NO_PREFERENCE
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,18 @@ class ImportedService:
             for index in range(1, len(endpoint.labels)):
                 names.setdefault(endpoint.labels[index:], [])
         return {labels: tuple(addresses) for labels, addresses in names.items()}
+
+    @cached_property
+    def chosen(self) -> tuple[ReadyEndpoint, ...]:
+        """The endpoints that answer for the service: not the withheld, and local ones alone while there are any."""
+        offered = tuple(endpoint for endpoint in self.endpoints if endpoint.preference.weight)
+        return tuple(endpoint for endpoint in offered if endpoint.preference.is_local_first) or offered
+
+    @cached_property
+    def preferred(self) -> tuple[ReadyEndpoint, ...]:
+        """Of those the ones of the lowest priority, for clients that cannot be told of priorities."""
+        first = min((endpoint.preference.priority for endpoint in self.chosen), default=0)
+        return tuple(endpoint for endpoint in self.chosen if endpoint.preference.priority == first)
 
     @cached_property
     def named_ports(self) -> frozenset[tuple[str, str]]:
@@ -236,13 +250,14 @@ def _ready_endpoints(mirror: EndpointSlice) -> Iterable[ReadyEndpoint]:
         return
     ports = _ports(mirror.ports or ())
     cluster_labels = tuple(cluster.split("."))
+    preference = preference_of(mirror.metadata.annotations)
     for endpoint in mirror.endpoints or ():
         if not endpoint.is_ready:
             continue
         published = (published_address(address, mirror.address_type) for address in endpoint.addresses)
         addresses = tuple(sorted({address for address in published if address is not None}))
         for names, group in _named(endpoint, addresses):
-            yield ReadyEndpoint((names, *cluster_labels), mirror.address_type, group, ports)
+            yield ReadyEndpoint((names, *cluster_labels), mirror.address_type, group, ports, preference)
 
 
 def _named(endpoint: Endpoint, addresses: tuple[str, ...]) -> Iterable[tuple[str, tuple[str, ...]]]:

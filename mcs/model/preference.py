@@ -21,7 +21,7 @@ DEFAULT_WEIGHT = 100
 _MOST = 65535
 
 
-class Preference(Struct, frozen=True):
+class Preference(Struct, frozen=True, order=True):
     """How the endpoints of one cluster are chosen, next to those of the others.
 
     `weight` is each endpoint's share in coming first, 0 withholds them; endpoints of the lowest `priority` are chosen

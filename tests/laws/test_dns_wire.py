@@ -9,16 +9,41 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcs.model.names import ServiceKey
+from mcs.model.preference import Preference
+from mcs.model.slices import IPV6
 from mcs_dns.responder import Responder
 from mcs_dns.wire import MAX_DATAGRAM, STREAM, respond
 from mcs_dns.zone import ImportedService, Zone, imported_service
 from tests.unit.dns.sample_zone import TYPES, mirror, ready, sample_services, sample_zone, service_import
 
 CROWD = tuple(ready(f"10.9.0.{n}", hostname=f"member-{n}") for n in range(1, 41))
+CROWD_IPV6 = tuple(ready(f"fd00:9::{n}", hostname=f"member-{n}") for n in range(1, 41))
 SERVICES = sample_services() | {
     ServiceKey("demo", "crowd"): imported_service(
         service_import("crowd", "Headless"), [mirror("crowd", "c1", *CROWD, ports=(("p", "TCP", 1),))]
-    )
+    ),
+    # Too large for a datagram, in both families, from clusters that are not preferred alike.
+    ServiceKey("demo", "weighted"): imported_service(
+        service_import("weighted", "Headless"),
+        [
+            mirror("weighted", "c1", *CROWD, ports=(("p", "TCP", 1),), preference=Preference(3)),
+            mirror("weighted", "c2", *CROWD_IPV6, family=IPV6, preference=Preference(7)),
+            mirror("weighted", "c3", ready("10.8.0.1"), preference=Preference(1, 9)),
+        ],
+    ),
+    ServiceKey("demo", "few"): imported_service(
+        service_import("few", "Headless"),
+        [
+            mirror(
+                "few",
+                f"c{n}",
+                ready(f"10.7.0.{n}"),
+                ports=(("p", "TCP", n),),
+                preference=Preference(n, n % 2),
+            )
+            for n in range(4)
+        ],
+    ),
 }
 ZONE = sample_zone().with_services(SERVICES)
 
@@ -101,8 +126,11 @@ def test_any_bytes_get_a_response_within_the_limit_or_none(packet: bytes, limit:
     assert dns.message.from_wire(response).id == int.from_bytes(packet[:2])
 
 
-def backwards(items: Sequence[bytes], most: int, /) -> Sequence[bytes]:
-    return items[::-1][:most]
+def backwards(items: Sequence[bytes], weights: Sequence[int] | None, /) -> Sequence[bytes]:
+    """Tells apart whether weights were given, and which."""
+    if weights is None:
+        return items[::-1]
+    return [item for _, item in sorted(zip(weights, items, strict=True))]
 
 
 CHANGES = st.dictionaries(
@@ -135,9 +163,10 @@ def test_a_responder_that_remembers_gives_the_bytes_of_one_that_does_not(
 ) -> None:
     zone = ZONE
     responder = Responder(zone, limit, backwards)
-    for step in history:
+    for epoch, step in enumerate(history):
+        responder.epoch = epoch // 2
         if isinstance(step, bytes):
-            assert responder.respond(step) == respond(step, zone, limit, backwards)
+            assert responder.respond(step) == respond(step, zone, limit, backwards, responder.epoch)
         else:
             zone = responder.zone = after(zone, step)
 

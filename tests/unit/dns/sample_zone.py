@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from mcs.model.meta import ObjectMeta
 from mcs.model.multicluster import ImportPort, ImportType, ServiceImport, ServiceImportSpec
 from mcs.model.names import SERVICE_NAME_LABEL, SOURCE_CLUSTER_LABEL, ServiceKey
+from mcs.model.preference import NO_PREFERENCE, Preference
 from mcs.model.slices import (
     IPV4,
     IPV6,
@@ -52,11 +53,14 @@ def mirror(
     family: AddressType = IPV4,
     ports: tuple[tuple[str, str, int], ...] = (),
     namespace: str = NAMESPACE,
+    preference: Preference = NO_PREFERENCE,
 ) -> EndpointSlice:
     """A slice of service `name` mirrored from `cluster`; ports are (name, protocol, port)."""
     labels = {SERVICE_NAME_LABEL: name, SOURCE_CLUSTER_LABEL: cluster}
     return EndpointSlice(
-        metadata=ObjectMeta(name=f"{name}-{cluster}", namespace=namespace, labels=labels),
+        metadata=ObjectMeta(
+            name=f"{name}-{cluster}", namespace=namespace, labels=labels, annotations=preference.annotations
+        ),
         address_type=family,
         endpoints=endpoints,
         ports=tuple(EndpointPort(name=port, protocol=protocol, port=n) for port, protocol, n in ports),

@@ -4,8 +4,9 @@ import dns.message
 import pytest
 
 from mcs.model.names import ServiceKey
+from mcs_dns.choice import in_order
 from mcs_dns.responder import OTHER_TYPE, Responder
-from mcs_dns.wire import MAX_DATAGRAM, in_order, respond
+from mcs_dns.wire import MAX_DATAGRAM, respond
 from mcs_dns.zone import Zone, imported_service
 from tests.unit.dns.sample_zone import sample_services, sample_zone, service_import
 

@@ -4,7 +4,7 @@ import dns.message
 import pytest
 
 from mcs.model.meta import ObjectMeta
-from mcs.model.names import SERVICE_NAME_LABEL, ServiceKey
+from mcs.model.names import SERVICE_NAME_LABEL, SLICE_MANAGED_BY_LABEL, ServiceKey
 from mcs.model.slices import IPV4, IPV6, AddressType, Endpoint, EndpointPort, EndpointSlice
 from mcs_dns.wire import STREAM, respond
 from mcs_dns.zone import (
@@ -87,6 +87,51 @@ def test_slices_of_other_services_local_slices_and_other_families_are_left_out()
         domains,
     ]
     assert imported_service(HEADLESS, slices).endpoints == ()
+
+
+@pytest.mark.parametrize(
+    ("manager", "is_answered"),
+    [
+        (None, True),
+        ("mcs-controller", True),
+        ("mesh.example.com", True),
+        ("endpointslice-controller.k8s.io", False),
+    ],
+)
+def test_imports_of_any_implementation_are_answered_but_not_what_a_labelled_service_has(
+    manager: str | None, is_answered: bool
+) -> None:
+    labels = mirror("db", "c1").metadata.labels | ({SLICE_MANAGED_BY_LABEL: manager} if manager else {})
+    one = EndpointSlice(
+        address_type=IPV4,
+        metadata=ObjectMeta(namespace="demo", labels=labels),
+        endpoints=(ready("10.1.0.1"),),
+    )
+    assert names(imported_service(HEADLESS, [one])) == (["10-1-0-1.c1"] if is_answered else [])
+
+
+@pytest.mark.parametrize(
+    ("address", "family"),
+    [
+        ("127.0.0.1", IPV4),
+        ("169.254.169.254", IPV4),
+        ("224.0.0.251", IPV4),
+        ("0.0.0.0", IPV4),
+        ("::1", IPV6),
+        ("fe80::1", IPV6),
+        ("ff02::fb", IPV6),
+        ("::", IPV6),
+        ("::ffff:127.0.0.1", IPV6),
+    ],
+)
+def test_an_address_that_means_the_client_its_link_or_a_group_is_never_answered(
+    address: str, family: AddressType
+) -> None:
+    headless = imported_service(
+        HEADLESS, [mirror("db", "c1", ready(address, hostname="db-0"), family=family)]
+    )
+    assert headless == ImportedService(type="Headless")
+    assert imported_service(service_import("web", ips=(address,)), []).ips == ()
 
 
 def test_lists_that_kubernetes_wrote_as_null_are_empty() -> None:
