@@ -151,6 +151,16 @@ def test_a_headless_import_is_ready_whatever_families_the_services_of_the_cluste
     assert target.events == []
 
 
+@pytest.mark.spec("KEP-1645#clustersetip: a headless family is no error", "MUST NOT")
+def test_a_service_that_becomes_headless_is_ready_although_its_address_was_refused() -> None:
+    target = SimulatedTarget("c1", WEB, ("IPv4",))
+    target.known_families = frozenset({"IPv4"})
+    target.rounds_to_rest([exporter("c2", service(families=SIX))], CLUSTERS, at(100))
+    assert ready_of(target).reason == "IPFamilyNotSupported"
+    target.rounds_to_rest([exporter("c2", headless(families=SIX))], CLUSTERS, at(200))
+    assert (ready_of(target).reason, import_of(target).spec.type) == ("Ready", "Headless")
+
+
 def in_clusters(families: dict[str, tuple[str, ...]]) -> SimulatedClusterset:
     """A clusterset in which some clusters have other families than both."""
     world = SimulatedClusterset()

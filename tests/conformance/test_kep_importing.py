@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from mcs.model.meta import ObjectMeta
 from mcs.model.multicluster import ImportPort, ServiceImport, ServiceImportSpec
 from mcs.model.names import derived_service_name
-from mcs.model.services import Service
+from mcs.model.services import ClientIPConfig, Service, SessionAffinityConfig
 from mcs.services.observed import Exporter, NamespacePhase
 from mcs.services.plan import plan_target
 from mcs.testing.builders import WEB, at, exporter, headless, observed_target, service
@@ -82,18 +82,22 @@ def test_an_export_that_is_not_valid_neither_makes_nor_keeps_nor_shapes_an_impor
 
 
 @pytest.mark.spec("KEP-1645#importing-services: ours alone", "SHOULD")
-def test_what_somebody_changes_in_an_import_is_put_right() -> None:
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("type", "Headless"),
+        ("ports", (ImportPort(port=1, protocol="UDP"),)),
+        ("ips", ("192.0.2.1",)),
+        ("ip_families", SIX),
+        ("session_affinity", "ClientIP"),
+        ("session_affinity_config", SessionAffinityConfig(client_ip=ClientIPConfig(timeout_seconds=1))),
+        ("internal_traffic_policy", "Local"),
+        ("traffic_distribution", "PreferClose"),
+    ],
+)
+def test_what_somebody_changes_in_an_import_is_put_right(field: str, value: object) -> None:
     world = settled(exports("c1", service()))
-    before = edit_import(
-        world.targets["c2"],
-        type="Headless",
-        ports=(ImportPort(port=1, protocol="UDP"),),
-        ips=("192.0.2.1",),
-        ip_families=SIX,
-        session_affinity="ClientIP",
-        internal_traffic_policy="Local",
-        traffic_distribution="PreferClose",
-    )
+    before = edit_import(world.targets["c2"], **{field: value})
     world.settle(exports("c1", service()))
     assert import_of(world.targets["c2"]).spec == before.spec
 
@@ -144,10 +148,10 @@ def test_a_family_of_which_the_cluster_has_no_addresses_is_told_by_the_import() 
 
 @pytest.mark.spec("KEP-1645#importing-services: slices are there or not", "MUST")
 def test_the_import_says_whether_endpoint_slices_exist() -> None:
-    world = settled(exports("c1", service()), exporter("c2", service()))
-    assert [found.status.endpoint_slice_objects for found in world.imports] == ["Present"] * 3
-    world.settle(exporter("c2", service()))
-    assert [found.status.endpoint_slice_objects for found in world.imports] == ["Absent"] * 3
+    world = settled(exporter("c1", service()))
+    for exported, told in ((exports("c1", service()), "Present"), (exporter("c1", service()), "Absent")):
+        world.settle(exported)
+        assert [found.status.endpoint_slice_objects for found in world.imports] == [told] * 3
 
 
 @pytest.mark.spec("KEP-1645#importing-services: Ready", "MUST")
@@ -195,5 +199,14 @@ def test_a_cluster_that_cannot_be_seen_loses_nothing_for_that_alone() -> None:
     both = exports("c1", service()), exports("c2", service(WEB, "http 81", "dns 53/UDP"))
     target = settled(*both).targets["c3"]
     assert target.plan(both[0], seen=("c1", "c3")) == ()
-    assert target.plan(*both, seen=("c1", "c2")) == ()
     assert target.plan(seen=("c3",)) == ()
+    # Whoever deletes the import does not decide about the addresses, nor about endpoints that nobody sees.
+    target.objects.pop(("serviceimports", "web"))
+    assert target.plan(seen=("c3",)) == ()
+
+
+@pytest.mark.spec("KEP-1645#endpoint-ttl: unknown is not empty", "MUST NOT")
+def test_what_was_last_known_of_a_cluster_that_cannot_be_seen_is_not_acted_upon() -> None:
+    target = SimulatedTarget("c1", WEB)
+    assert target.plan(exports("c2", service()), seen=("c1", "c3")) == ()
+    assert target.plan(exports("c2", service()), seen=("c2", "c3")) == ()
