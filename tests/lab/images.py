@@ -94,7 +94,10 @@ def libraries_of(*programs: Path) -> set[str]:
 
 
 def layer_of(files: Mapping[str, Path], links: Mapping[str, str] | None = None) -> bytes:
-    """A tar file of the files by the path each gets, of symbolic links, and of what every program expects."""
+    """A tar file of the files by the path each gets, of symbolic links, and of what every program expects.
+
+    Files keep the time of their last change, by which Python knows its bytecode to be that of a source.
+    """
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as layer:
         texts = {
@@ -111,7 +114,7 @@ def layer_of(files: Mapping[str, Path], links: Mapping[str, str] | None = None) 
             entry.mode = 0o1777 if name == "tmp" else 0o755
             layer.addfile(entry)
         for name, path in files.items():
-            _add(layer, name, path.resolve().read_bytes(), 0o755)
+            _add(layer, name, path.resolve().read_bytes(), 0o755, path.stat().st_mtime)
         for name, text in texts.items():
             _add(layer, name, text.encode(), 0o644)
         for name, target in (links or {}).items():
@@ -147,9 +150,9 @@ def write_archive(path: Path, images: Iterable[Image]) -> None:
         _add(archived, "manifest.json", json.dumps(index).encode(), 0o644)
 
 
-def _add(target: tarfile.TarFile, name: str, content: bytes, mode: int) -> None:
+def _add(target: tarfile.TarFile, name: str, content: bytes, mode: int, changed: float = 0) -> None:
     entry = tarfile.TarInfo(name.lstrip("/"))
-    entry.mode, entry.size = mode, len(content)
+    entry.mode, entry.size, entry.mtime = mode, len(content), int(changed)
     target.addfile(entry, io.BytesIO(content))
 
 

@@ -16,7 +16,7 @@ REPOSITORY = "lab.local/mcs"
 _ROOT = Path(__file__).parents[2]
 _PACKAGES = "/opt/mcs"
 _SOURCES = {"mcs": "mcs", "dns/mcs_dns": "mcs_dns", "crds": "mcs/crds"}
-_NEVER_IMPORTED = {"__pycache__", "site-packages", "test", "idlelib", "tkinter", "ensurepip", "lib2to3"}
+_NEVER_IMPORTED = {"site-packages", "test", "idlelib", "tkinter", "ensurepip", "lib2to3"}
 
 
 def archive(folder: Path, tag: str) -> Path:
@@ -44,9 +44,15 @@ def _files(folder: Path) -> Iterator[Path]:
         if (
             path.is_file()
             and path.suffix != ".a"
+            and not _is_bytecode_of_another_python(path)
             and not _NEVER_IMPORTED & set(path.relative_to(folder).parts)
         ):
             yield path
+
+
+def _is_bytecode_of_another_python(path: Path) -> bool:
+    # Without that of this Python, each start would compile everything that it imports anew.
+    return path.suffix == ".pyc" and not path.name.endswith(f".{sys.implementation.cache_tag}.pyc")
 
 
 def _installed(package: Distribution) -> dict[str, Path]:
@@ -54,7 +60,7 @@ def _installed(package: Distribution) -> dict[str, Path]:
     return {
         f"{_PACKAGES}/{name}": path
         for name, path in paths.items()
-        if not name.startswith("..") and path.is_file() and path.suffix != ".pyc"
+        if not name.startswith("..") and path.is_file() and not _is_bytecode_of_another_python(path)
     }
 
 
