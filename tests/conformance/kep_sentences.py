@@ -334,6 +334,18 @@ ELSEWHERE = (
         "Endpoints of a cluster that stays unreachable are removed in the end.",
         "open: nothing decides yet that a cluster has been away for too long",
     ),
+    *(
+        Sentence(f"KEP-1645#{words}", "MAY", asks, "left open by the KEP")
+        for words, asks in (
+            ("non-goals: network policies", "What a NetworkPolicy means between clusters is not said."),
+            ("tracking-endpoints: how many", "How many endpoints a service may have is not said."),
+            ("traffic-distribution: further control", "Preferring clusters is beyond this KEP."),
+            (
+                "test-plan: networks",
+                "How packets pass between clusters is not said; flat networks are assumed.",
+            ),
+        )
+    ),
 )
 CONTROLLER = (
     *IDENTITY,
