@@ -10,7 +10,7 @@ import functools
 import os
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -131,27 +131,41 @@ async def installed_crds(planes: ControlPlanes, kubectl_for: Callable[[str], Kub
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def clusterset(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Clusterset]:
+    """Whole clusters `cluster1` and `cluster2`, with our controller and DNS behind CoreDNS."""
+    async with _running_clusterset("iptables", tmp_path_factory) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def clusters(clusterset: Clusterset) -> Clusters:
+    """The clusters of `clusterset`."""
+    return clusterset.clusters
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def clusterset_with(
-    tmp_path_factory: pytest.TempPathFactory,
+    clusterset: Clusterset, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Callable[[ProxyMode], Awaitable[Clusterset]]]:
-    """Two whole clusters with our programs, by mode of kube-proxy; started when first asked for."""
+    """`clusterset`, or one like it whose kube-proxy works in another mode, which ends with the module."""
     async with AsyncExitStack() as stack:
-        started: dict[ProxyMode, Clusterset] = {}
+        started: dict[ProxyMode, Clusterset] = {"iptables": clusterset}
 
         async def start(mode: ProxyMode) -> Clusterset:
             if mode not in started:
-                folder = tmp_path_factory.mktemp(f"clusters-{mode}")
-                clusters = await stack.enter_async_context(Clusters(proxy_mode=mode, folder=folder))
-                started[mode] = await stack.enter_async_context(Clusterset(clusters))
+                started[mode] = await stack.enter_async_context(_running_clusterset(mode, tmp_path_factory))
             return started[mode]
 
         yield start
 
 
-@pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def clusters(clusterset_with: Callable[[ProxyMode], Awaitable[Clusterset]]) -> Clusters:
-    """Whole clusters `cluster1` and `cluster2`, with our controller and DNS behind CoreDNS."""
-    return (await clusterset_with("iptables")).clusters
+@asynccontextmanager
+async def _running_clusterset(
+    mode: ProxyMode, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Clusterset]:
+    folder = tmp_path_factory.mktemp(f"clusters-{mode}")
+    async with Clusters(proxy_mode=mode, folder=folder) as clusters, Clusterset(clusters) as running:
+        yield running
 
 
 @pytest_asyncio.fixture(loop_scope="session")

@@ -156,10 +156,7 @@ async def test_members_of_a_headless_export_are_reached_by_their_own_names(
                 await reaches({member}, one, namespace, target, protocol, family)
 
 
-async def test_core_dns_asks_our_server_or_answers_by_itself(
-    clusterset_with: ClustersetWith, namespace: str
-) -> None:
-    clusterset = await clusterset_with("iptables")
+async def test_core_dns_asks_our_server_or_answers_by_itself(clusterset: Clusterset, namespace: str) -> None:
     one, two = clusterset.clusters["cluster1"], clusterset.clusters["cluster2"]
     name = name_of("web", namespace)
     await run(two, namespace, WEB + "---" + EXPORT.replace("NAME", "web"), "deployment/web")

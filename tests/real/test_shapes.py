@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable
 
 import pytest
 
 from tests.lab.cluster import Cluster
 from tests.lab.clusterset import Clusterset
 from tests.lab.mcs import eventually
-from tests.lab.node_files import ProxyMode
 from tests.real.workloads import EXPORT, STATEFUL, WEB, new_namespace, run
 
 pytestmark = pytest.mark.nodes
@@ -27,10 +25,7 @@ spec: {ports: [{port: 80}]}
 """
 
 
-async def test_a_change_of_shape_and_back_rewrites_nothing(
-    clusterset_with: Callable[[ProxyMode], Awaitable[Clusterset]],
-) -> None:
-    clusterset = await clusterset_with("iptables")
+async def test_a_change_of_shape_and_back_rewrites_nothing(clusterset: Clusterset) -> None:
     one, two = clusterset.clusters
     async with new_namespace(clusterset.clusters) as namespace:
         exported = WEB + "---" + EXPORT.replace("NAME", "web")

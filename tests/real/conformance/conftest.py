@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Mapping
+from collections.abc import AsyncIterator, Generator, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import cast
@@ -22,7 +22,6 @@ from tests.lab.cluster import DnsMode
 from tests.lab.clusters import Clusters
 from tests.lab.clusterset import Clusterset, Shape
 from tests.lab.control_planes import ADMIN
-from tests.lab.node_files import ProxyMode
 from tests.real.conformance import report
 from tests.real.conformance.api import Api
 from tests.real.conformance.suite import Driver, Member, new_namespace_name
@@ -103,11 +102,8 @@ def _specification(item: pytest.Item) -> report.Specification:
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def shape(
-    clusterset_with: Callable[[ProxyMode], Awaitable[Clusterset]], request: pytest.FixtureRequest
-) -> AsyncIterator[Shape]:
+async def shape(clusterset: Clusterset, request: pytest.FixtureRequest) -> AsyncIterator[Shape]:
     """The shape of the controllers; the clusters and what is in them stay the same ones."""
-    clusterset = await clusterset_with("iptables")
     await clusterset.change_shape(request.param)
     yield clusterset.shape
     await clusterset.change_shape("hub")
