@@ -47,7 +47,8 @@ class DnsServer:
     """Answers `zone` on one address over UDP and TCP.
 
     Replacing the zone is one assignment: `server.zone = zone`; each query is answered from one zone as a whole. Port
-    0 takes a free port, the same for both transports; `port` tells which. Durations are seconds of the loop's clock.
+    0 takes a free port, the same for both transports; `port` tells which. `bound` are a stream and a datagram socket to
+    take instead. Durations are seconds of the loop's clock.
     """
 
     def __init__(
@@ -58,9 +59,11 @@ class DnsServer:
         *,
         tcp_idle_timeout: float = 10.0,
         tcp_connections: int = 256,
+        bound: tuple[socket.socket, socket.socket] | None = None,
     ) -> None:
         self.host = host
         self.port = port
+        self._bound = bound
         self._idle_timeout = tcp_idle_timeout
         self._connection_limit = tcp_connections
         self._udp = Responder(zone, MAX_DATAGRAM, _shuffled)
@@ -79,6 +82,11 @@ class DnsServer:
     def zone(self, zone: Zone) -> None:
         self._udp.zone = zone
         self._tcp.zone = zone
+
+    @property
+    def is_synced(self) -> bool:
+        """True when the zone that is answered from is complete."""
+        return self.zone.synced
 
     @property
     def counts(self) -> Mapping[tuple[str, str, str], int]:
@@ -104,7 +112,7 @@ class DnsServer:
 
     async def start(self) -> None:
         """Listen. Raises OSError when the address cannot be bound."""
-        stream, datagram = _bound_pair(self.host, self.port)
+        stream, datagram = self._bound or bound_pair(self.host, self.port)
         self.port = stream.getsockname()[1]
         self._datagrams = datagrams(datagram, self._udp.respond)
         await self._datagrams.start()
@@ -166,12 +174,15 @@ class DnsServer:
                 await writer.drain()
 
 
-def _bound_pair(host: str, port: int) -> tuple[socket.socket, socket.socket]:
-    """A stream and a datagram socket of the same port; with port 0 one that is free for both."""
+def bound_pair(host: str, port: int, *, is_shared: bool = False) -> tuple[socket.socket, socket.socket]:
+    """A stream and a datagram socket of the same port; with port 0 one that is free for both.
+
+    `is_shared` lets other such sockets of this user have the port too. Raises OSError.
+    """
     for attempt in range(_PORT_ATTEMPTS):
-        stream = _bound(host, port, socket.SOCK_STREAM)
+        stream = _bound(host, port, socket.SOCK_STREAM, is_shared)
         try:
-            return stream, _bound(host, stream.getsockname()[1], socket.SOCK_DGRAM)
+            return stream, _bound(host, stream.getsockname()[1], socket.SOCK_DGRAM, is_shared)
         except OSError:
             stream.close()
             if port or attempt == _PORT_ATTEMPTS - 1:
@@ -179,13 +190,15 @@ def _bound_pair(host: str, port: int) -> tuple[socket.socket, socket.socket]:
     raise AssertionError("the last attempt returns or raises")
 
 
-def _bound(host: str, port: int, kind: socket.SocketKind) -> socket.socket:
+def _bound(host: str, port: int, kind: socket.SocketKind, is_shared: bool) -> socket.socket:
     family, _, _, _, address = socket.getaddrinfo(host, port, type=kind, flags=socket.AI_NUMERICHOST)[0]
     bound = socket.socket(family, kind)
     try:
         if kind == socket.SOCK_STREAM:
             # For datagrams the same option would let a second server take the port unnoticed.
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if is_shared:
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         bound.setblocking(False)
         bound.bind(address)
     except OSError:

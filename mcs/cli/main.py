@@ -116,6 +116,10 @@ def dns(
     metrics_listen: MetricsListen = "127.0.0.1:8081",
     zone: Zone = "clusterset.local",
     ttl: Annotated[int, typer.Option(metavar="SECONDS", help="Time to live of the records.")] = 5,
+    workers: Annotated[
+        int,
+        typer.Option(metavar="COUNT", help="Processes that answer; with several, one more reads the API."),
+    ] = 1,
     log_level: LogLevel = "info",
     log_json: LogJson = False,
 ) -> None:
@@ -132,6 +136,7 @@ def dns(
         metrics_listen=metrics_listen,
         zone=zone,
         ttl=ttl,
+        workers=workers,
         log_level=log_level,
         log_json=log_json,
     )

@@ -10,6 +10,7 @@ from mcs.model.selectors import Selector, parse_selector
 from mcs.services.validity import is_denied
 from mcs_dns.zone import Zone
 
+MOST_WORKERS = 64
 LOG_LEVELS = ("debug", "info", "warning", "error")
 
 
@@ -59,9 +60,13 @@ def parse_log_level(text: str) -> str:
     return text
 
 
-def parse_dns_options(option: str, listen: str, zone: str, ttl: int) -> DnsOptions:
-    """Where to answer and for which zone; `option` is the one that named `listen`. Raises WrongOptionError."""
-    options = DnsOptions(listen=parse_listen(option, listen), origin=zone, ttl=ttl)
+def parse_dns_options(option: str, listen: str, zone: str, ttl: int, workers: int = 1) -> DnsOptions:
+    """Where to answer, for which zone and by how many; `option` named `listen`. Raises WrongOptionError."""
+    if not 1 <= workers <= MOST_WORKERS:
+        raise WrongOptionError(
+            f"--workers {workers} is not in 1..{MOST_WORKERS}; use one for each core at most"
+        )
+    options = DnsOptions(listen=parse_listen(option, listen), origin=zone, ttl=ttl, workers=workers)
     try:
         Zone.empty(zone, ttl=ttl)
     except ValueError as error:

@@ -73,11 +73,12 @@ def run_dns(
     metrics_listen: str,
     zone: str,
     ttl: int,
+    workers: int,
     log_level: str,
     log_json: bool,
 ) -> None:
     """Run `mcs dns` until a signal stops it. Raises UserMistakeError."""
-    dns_options = parse_dns_options("--listen", listen, zone, ttl)
+    dns_options = parse_dns_options("--listen", listen, zone, ttl, workers)
     metrics = parse_listen("--metrics-listen", metrics_listen)
     set_up_logs(parse_log_level(log_level), log_json)
     cluster = ClusterId(context or "local")

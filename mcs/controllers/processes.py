@@ -34,6 +34,7 @@ from mcs.web.metrics import DnsCollector, ExportsCollector, FleetCollector, Work
 from mcs.web.requests import RequestCounts
 from mcs.web.server import WebServer
 from mcs_dns.server import DnsServer
+from mcs_dns.workers import DnsWorkers
 from mcs_dns.zone import Zone
 
 log = structlog.get_logger(__name__)
@@ -57,11 +58,12 @@ class Listen(Struct, frozen=True):
 
 
 class DnsOptions(Struct, frozen=True, kw_only=True):
-    """Where to answer, and the zone to answer for. `ttl` is in seconds."""
+    """Where to answer, the zone to answer for, and with how many processes. `ttl` is in seconds."""
 
     listen: Listen
     origin: str = "clusterset.local"
     ttl: int = 5
+    workers: int = 1
 
 
 class CannotListenError(Exception):
@@ -99,7 +101,7 @@ class Process:
         requests: RequestCounts,
     ) -> None:
         self.fleet = fleet
-        self.dns: DnsServer | None = None
+        self.dns: DnsServer | DnsWorkers | None = None
         self.web: WebServer | None = None
         self.started = asyncio.Event()
         """Set once every listener listens; the members may still be unreachable."""
@@ -114,7 +116,12 @@ class Process:
     def serve_dns(self, member: Member[Any], options: DnsOptions) -> None:
         """Answer the zone of `member` from the caches it has anyway."""
         empty = Zone.empty(options.origin, ttl=options.ttl)
-        server = DnsServer(empty, options.listen.host, options.listen.port)
+        host, port = options.listen.host, options.listen.port
+        server = (
+            DnsServer(empty, host, port)
+            if options.workers == 1
+            else DnsWorkers(empty, host, port, options.workers)
+        )
 
         def publish(published: Zone) -> None:
             server.zone = published
@@ -135,7 +142,7 @@ class Process:
         A member that cannot be reached does not keep the others waiting, but a first one must have been seen, and a
         zone that is answered must be complete. What was seen once stays ready while its API server is away.
         """
-        zone_is_missing = self.dns is not None and not self.dns.zone.synced
+        zone_is_missing = self.dns is not None and not self.dns.is_synced
         is_nothing_seen = zone_is_missing or not self.fleet.seen
         lines = [
             _shown(member)

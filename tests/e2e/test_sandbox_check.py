@@ -42,7 +42,7 @@ class Ready:
 
     def server(self, cluster: ClusterId) -> DnsServer:
         server = self.demo.dns[cluster].dns
-        assert server is not None
+        assert isinstance(server, DnsServer)
         return server
 
     async def wrong(self) -> list[str]:

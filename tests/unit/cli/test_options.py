@@ -43,6 +43,8 @@ CONTROLLER = ("controller", "--cluster", "east")
         (("status",), "Missing option '--cluster'; see mcs status --help"),
         (("dns", "surplus"), "surplus"),
         (("dns", "--ttl", "soon"), "--ttl"),
+        (("dns", "--workers", "0"), "--workers 0 is not in 1..64"),
+        (("dns", "--workers", "65"), "--workers 65 is not in 1..64"),
         (("dns", "--ttl", "-1"), "ttl -1 is not in 0..2147483647"),
         (("dns", "--ttl", str(2**31)), "is not in 0..2147483647"),
         (
