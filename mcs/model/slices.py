@@ -3,7 +3,14 @@
 from typing import NewType
 
 from mcs.model.meta import KubernetesObject, Wire
-from mcs.model.names import SERVICE_NAME_LABEL, SLICE_SERVICE_LABEL, SOURCE_CLUSTER_LABEL, ServiceKey
+from mcs.model.names import (
+    KUBERNETES_SLICE_CONTROLLER,
+    SERVICE_NAME_LABEL,
+    SLICE_MANAGED_BY_LABEL,
+    SLICE_SERVICE_LABEL,
+    SOURCE_CLUSTER_LABEL,
+    ServiceKey,
+)
 
 AddressType = NewType("AddressType", str)
 IPV4 = AddressType("IPv4")
@@ -71,8 +78,15 @@ class EndpointSlice(KubernetesObject, frozen=True, kw_only=True):
 
     @property
     def is_mirror(self) -> bool:
-        """True for a slice that some mcs-controller imported; never exported again."""
-        return SERVICE_NAME_LABEL in self.metadata.labels
+        """True for a slice that some MCS controller imported; never exported again.
+
+        Kubernetes' own controller copies the labels of a Service to its slices, so one of its slices is of this cluster
+        whatever its labels say (KEP-1645: imported slices are not managed by that controller).
+        """
+        labels = self.metadata.labels
+        return (
+            SERVICE_NAME_LABEL in labels and labels.get(SLICE_MANAGED_BY_LABEL) != KUBERNETES_SLICE_CONTROLLER
+        )
 
     @property
     def source_cluster(self) -> str:
@@ -83,5 +97,5 @@ class EndpointSlice(KubernetesObject, frozen=True, kw_only=True):
     def service(self) -> ServiceKey:
         """The service it belongs to: the imported one for a mirror, the local Service for a source slice."""
         labels = self.metadata.labels
-        name = labels.get(SERVICE_NAME_LABEL) or labels.get(SLICE_SERVICE_LABEL, "")
-        return ServiceKey(self.metadata.namespace, name)
+        imported = labels.get(SERVICE_NAME_LABEL) if self.is_mirror else None
+        return ServiceKey(self.metadata.namespace, imported or labels.get(SLICE_SERVICE_LABEL, ""))
