@@ -24,7 +24,14 @@ from mcs.kube.errors import (
 from mcs.model.actions import Action, Apply
 from mcs.model.meta import Condition, ObjectMeta
 from mcs.model.multicluster import ImportCluster, ServiceExport, ServiceImport, ServiceImportStatus
-from mcs.model.names import ClusterId, ServiceKey, derived_service_name, mirror_name
+from mcs.model.names import (
+    SERVICE_NAME_LABEL,
+    SOURCE_CLUSTER_LABEL,
+    ClusterId,
+    ServiceKey,
+    derived_service_name,
+    mirror_name,
+)
 from mcs.model.preference import PREFERENCE_ANNOTATION, WEIGHT_ANNOTATION
 from mcs.model.services import Namespace, Service
 from mcs.model.slices import IPV4, EndpointSlice
@@ -152,6 +159,28 @@ def test_a_name_that_a_stranger_gives_up_is_tried_again() -> None:
         here.cache(WEST, "endpointslices").discard(name, "5")
 
     assert (WEST, "service shop/web") in touched(change)
+
+
+def test_a_mirror_in_an_exporting_cluster_is_none_of_its_sources() -> None:
+    mirror = replace(
+        slice_(ServiceKey("shop", "mirror")),
+        metadata=replace(
+            metadata(ServiceKey("shop", "mirror")),
+            labels={
+                "kubernetes.io/service-name": "web",
+                SERVICE_NAME_LABEL: "web",
+                SOURCE_CLUSTER_LABEL: "west",
+            },
+        ),
+    )
+
+    async def run() -> list[str]:
+        here = Here()
+        here.cache(EAST, "endpointslices").put(mirror)
+        (exporter,) = here.controller.observe_target(WEST, WEB).exporters
+        return [each.metadata.name for each in exporter.slices]
+
+    assert run_virtual(run()) == ["web-1"]
 
 
 def test_a_service_in_the_place_of_the_derived_one_touches_the_import_alone() -> None:
