@@ -38,12 +38,21 @@ class ControlPlane:
     """One cluster: a kube-apiserver that keeps its port and its data over restarts."""
 
     def __init__(
-        self, name: str, index: int, etcd_url: str, port: int, folder: Path, audit: bool = False
+        self,
+        name: str,
+        index: int,
+        etcd_url: str,
+        port: int,
+        folder: Path,
+        *,
+        audit: bool = False,
+        single_stack: bool = False,
     ) -> None:
         self.name = name
         self.port = port
         self.url = f"https://127.0.0.1:{port}"
-        self.service_cidrs = (f"10.{100 + index}.0.0/16", f"fd00:10:{100 + index}::/112")
+        cidrs = (f"10.{100 + index}.0.0/16", f"fd00:10:{100 + index}::/112")
+        self.service_cidrs = cidrs[:1] if single_stack else cidrs
         self.tokens: Mapping[str, str] = {user: secrets.token_hex(16) for user in USERS}
         self._folder = folder / name
         self._folder.mkdir()
@@ -139,15 +148,21 @@ class ControlPlanes:
 
     Logs, certificates and data live in `folder`; without one, in a temporary folder that goes with the
     clusters. With `audit` every request is written to each cluster's audit log, exports and imports with what
-    was sent. Raises binaries.MissingBinaryError when the programs are not built, LabError when one of them does
-    not start.
+    was sent. Those of `single_stack` give Services addresses of IPv4 only, the others of both families. Raises
+    binaries.MissingBinaryError when the programs are not built, LabError when one of them does not start.
     """
 
     def __init__(
-        self, names: Sequence[str] = ("east", "west"), folder: Path | None = None, *, audit: bool = False
+        self,
+        names: Sequence[str] = ("east", "west"),
+        folder: Path | None = None,
+        *,
+        audit: bool = False,
+        single_stack: Sequence[str] = (),
     ) -> None:
         self._kept_folder = folder
         self._audit = audit
+        self._single_stack = frozenset(single_stack)
         self._names = tuple(names)
         self._planes: dict[str, ControlPlane] = {}
 
@@ -174,7 +189,15 @@ class ControlPlanes:
         etcd_url = f"http://127.0.0.1:{etcd_port}"
         self.etcd = LabProcess("etcd", self._etcd_command(etcd_url, peer_port), self.folder / "etcd.log")
         self._planes = {
-            name: ControlPlane(name, index, etcd_url, port, self.folder, self._audit)
+            name: ControlPlane(
+                name,
+                index,
+                etcd_url,
+                port,
+                self.folder,
+                audit=self._audit,
+                single_stack=name in self._single_stack,
+            )
             for index, (name, port) in enumerate(zip(self._names, ports, strict=True))
         }
         try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -22,14 +22,19 @@ from mcs.model.resources import (
     SERVICES,
     Resource,
 )
-from tests.lab.control_planes import ControlPlanes
+from tests.lab.control_planes import ControlPlane, ControlPlanes
 from tests.scenarios.api import Api
-from tests.scenarios.objects import Json
-from tests.scenarios.world import Programs
+from tests.scenarios.world import Programs, define
 
-LONGEST_WAIT = 1.5
+SETTLING = 5
+"""A scenario that waits so many seconds waits for rest, not for time."""
+APART = 1.1
 """Seconds. Creation times count in whole seconds, so less would not tell two exports' ages apart."""
+REST = 0.8
+"""Seconds without a write that count as rest."""
+LONGEST_UNREST = 60.0
 
+Versions = dict[str, Any]
 _EMPTIED: tuple[Resource[Any], ...] = (
     SERVICE_EXPORTS,
     SERVICE_IMPORTS,
@@ -54,18 +59,22 @@ class RealWorld(Programs):
         )
         self._planes = planes
 
-    async def written(self) -> object:
-        """Version of every object that we or a scenario may write."""
-        return {
-            (name, obj["metadata"]["uid"]): obj["metadata"]["resourceVersion"]
-            for name, api in self.apis.items()
-            for resource in _EMPTIED
-            for obj in await api.list(resource)
-        }
+    async def written(self) -> Versions:
+        """Version of every object that we or a scenario may write, in the clusters whose servers run."""
+        running = [name for name in self.apis if self._planes[name].process.pid is not None]
+        found = await asyncio.gather(*(_versions(self.apis[name]) for name in running))
+        return dict(zip(running, found, strict=True))
 
     async def pass_time(self, seconds: float) -> None:
-        """Wait so long, but not longer than matters for the order of events."""
-        await asyncio.sleep(min(seconds, LONGEST_WAIT))
+        """Wait until nothing is written any more, or as long as matters for the order of events."""
+        if seconds < SETTLING:
+            await asyncio.sleep(min(seconds, APART))
+            return
+        async with asyncio.timeout(LONGEST_UNREST):
+            before = None
+            while (now := await self.written()) != before:
+                before = now
+                await asyncio.sleep(REST)
 
     async def order(self, name: str, what: str) -> None:
         """Stop or start the server, or break its watches by a restart."""
@@ -77,25 +86,41 @@ class RealWorld(Programs):
                 await plane.start()
             case "drop watches":
                 await plane.restart()
+            case "define":
+                await define(self.apis[name])
             case unknown:
                 raise ValueError(unknown)
+
+    async def empty_namespace(self, cluster: str, name: str) -> None:
+        """Do what kube-controller-manager does with a namespace that is being deleted, but not at once."""
+        await asyncio.sleep(REST)
+        await _delete_all(self.apis[cluster], name)
+        await self.apis[cluster].finalize_namespace(name)
+
+
+async def _versions(api: Api) -> Versions:
+    listed = await asyncio.gather(*(api.list(resource) for resource in _EMPTIED))
+    return {
+        obj["metadata"]["uid"]: obj["metadata"]["resourceVersion"] for objects in listed for obj in objects
+    }
 
 
 @asynccontextmanager
 async def running_real_world(planes: ControlPlanes, clusters: Sequence[str]) -> AsyncIterator[RealWorld]:
     """A DNS server for each cluster; the controller is started by the scenario. The clusters are left empty."""
     world = RealWorld(planes, clusters)
-    try:
-        for name in clusters:
-            await world.start_dns(name)
-        yield world
-    finally:
-        await world.stop_all()
-        async with asyncio.TaskGroup() as tasks:
+    async with AsyncExitStack() as stack:
+        for api in world.apis.values():
+            await stack.enter_async_context(api)
+        try:
             for name in clusters:
-                if planes[name].process.pid is None:
-                    await planes[name].start()
-                tasks.create_task(_empty(world.apis[name]), name=f"empty {name}")
+                await world.start_dns(name)
+            yield world
+        finally:
+            await world.stop_all()
+            async with asyncio.TaskGroup() as tasks:
+                for name in clusters:
+                    tasks.create_task(_leave_empty(planes[name], world.apis[name]), name=f"empty {name}")
 
 
 def api_of(planes: ControlPlanes, name: str) -> Api:
@@ -104,19 +129,26 @@ def api_of(planes: ControlPlanes, name: str) -> Api:
     return Api(plane.url, plane.tokens["admin"], ssl.create_default_context(cafile=str(plane.ca_file)))
 
 
-async def _empty(api: Api) -> None:
-    for resource in _EMPTIED:
-        for obj in await api.list(resource):
-            meta = obj["metadata"]
-            if (meta.get("namespace"), meta["name"]) != ("default", "kubernetes"):
-                await api.delete(resource, meta.get("namespace", ""), meta["name"])
+async def _leave_empty(plane: ControlPlane, api: Api) -> None:
+    if plane.process.pid is None:
+        await plane.start()
+    await _delete_all(api)
     for obj in await api.list(NAMESPACES):
-        if obj["metadata"]["name"] not in _OF_KUBERNETES:
-            await _end_namespace(api, obj)
+        name = obj["metadata"]["name"]
+        if name not in _OF_KUBERNETES:
+            await api.delete(NAMESPACES, "", name)
+            await api.finalize_namespace(name)
 
 
-async def _end_namespace(api: Api, namespace: Json) -> None:
-    """Delete a namespace that is empty, and finish it as kube-controller-manager would."""
-    name = namespace["metadata"]["name"]
-    await api.delete(NAMESPACES, "", name)
-    await api.finalize_namespace(name)
+async def _delete_all(api: Api, namespace: str | None = None) -> None:
+    """Delete what we or a scenario may have written, in one namespace or everywhere."""
+    for resource in _EMPTIED:
+        metas = [obj["metadata"] for obj in await api.list(resource)]
+        await asyncio.gather(
+            *(
+                api.delete(resource, meta.get("namespace", ""), meta["name"])
+                for meta in metas
+                if namespace in (None, meta.get("namespace"))
+                and (meta.get("namespace"), meta["name"]) != ("default", "kubernetes")
+            )
+        )

@@ -6,11 +6,13 @@
     ServiceExport: shop/web    spec: {…}
     ClusterProperty: name      spec: {value: …}
 
-Any other key is taken as it is, so that a scenario can also say `metadata` or `status`.
+Addresses may also be said as "10.1.0.1 to 10.1.0.100". Any other key is taken as it is, so that a scenario can also say
+`metadata` or `status`.
 """
 
 from __future__ import annotations
 
+from ipaddress import ip_address
 from typing import Any
 
 from mcs.model.meta import KubernetesObject
@@ -51,6 +53,19 @@ def parse_reference(text: str) -> tuple[Resource[Any], str, str]:
     return (RESOURCES[kind], namespace, rest) if slash else (RESOURCES[kind], "", name)
 
 
+def numbered(short: Any, number: int) -> Any:
+    """The same with `number` in place of each "<n>" in its texts."""
+    match short:
+        case str():
+            return short.replace("<n>", str(number))
+        case dict():
+            return {numbered(key, number): numbered(value, number) for key, value in short.items()}
+        case list():
+            return [numbered(each, number) for each in short]
+        case _:
+            return short
+
+
 def expanded(short: Json) -> tuple[Resource[Any], Json]:
     """The resource and the whole object of one short form."""
     short = dict(short)
@@ -81,10 +96,10 @@ def _service_spec(short: Json) -> Json:
 
 
 def _slice_body(short: Json) -> Json:
-    ready = short.pop("ready", [])
+    ready = _addresses(short.pop("ready", []))
     hostnames = iter(short.pop("hostnames", []))
     endpoints = []
-    for address in [*ready, *(unready := short.pop("not ready", []))]:
+    for address in [*ready, *(unready := _addresses(short.pop("not ready", [])))]:
         endpoint: Json = {"addresses": [address], "conditions": {"ready": address not in unready}}
         if hostname := next(hostnames, None):
             endpoint["hostname"] = hostname
@@ -95,6 +110,13 @@ def _slice_body(short: Json) -> Json:
         "ports": [_port(text) for text in short.pop("ports", [])],
         "endpoints": endpoints,
     }
+
+
+def _addresses(said: list[str] | str) -> list[str]:
+    if isinstance(said, list):
+        return said
+    first, last = (ip_address(text) for text in said.split(" to "))
+    return [str(type(first)(number)) for number in range(int(first), int(last) + 1)]
 
 
 def _port(text: str) -> Json:

@@ -1,6 +1,6 @@
 """Runs a scenario: its steps in order, each a mapping with one verb.
 
-apply: {in: [clusters], objects: [short forms]}      patch: {in: …, object: "Kind ns/name", with: {…}}
+apply: {in: [clusters], objects: [short forms], for: n}  patch: {in: …, object: "Kind ns/name", with: {…}}
 delete: {in: …, object: "Kind ns/name"}              wait: seconds
 controller: {start: [members], auto export: labels} | stop
                                                      api: {of: cluster, do: compact | drop watches | stop | start |
@@ -9,7 +9,8 @@ mesh: the same, of one controller in each member, or in those in `of: […]`
 expect: {cluster: {…}}                               remember: [clusters]
 untouched: {in: …, objects: […]}                     quiet: seconds
 kept: {in: …, objects: […]}                          repeat: {times: number, steps: […]}
-mirrors untouched: {in: …, services: [ns/name]}     delete mirrors: {in: …, service: ns/name}
+mirrors untouched: {in: …, services: [ns/name]}      delete mirrors: {in: …, service: ns/name}
+same since: {in: …, conditions: [ns/name Type]}      changed: {in: …, at most: number}
 
 `expect` says of a cluster what its API and its DNS shall say, and waits for it, at most `patience` seconds:
     "Kind ns/name": {part of the object} | absent
@@ -17,25 +18,39 @@ mirrors untouched: {in: …, services: [ns/name]}     delete mirrors: {in: …, 
     mirrors ns/name: {source cluster: [ready addresses]}
     endpoints ns/name: {source cluster: [part of each endpoint of its mirrors]}
     ports ns/name: {source cluster: ["name port", …]}  of its mirrors, sorted
+    sizes ns/name: {source cluster: [mirrors, ready addresses in all of them]}
+    imports: number                                    of ServiceImports
     message ns/name Type: ["part", …]                  of that condition of the ServiceExport; nothing unprintable in it
     families ns/name: [IPv4, IPv6]                     of the ips of the ServiceImport, one by one
     state: "refused"                                   of the cluster, as the controller has it
     events ns/name: ["Kind Reason", …]                 all that were told of the objects of that name, sorted
-    dns: {"web.shop.svc A": [data] | NXDOMAIN | NODATA | imported}      "imported": the ips of the ServiceImport
+    dns: {"web.shop.svc A": [data] | NXDOMAIN | NODATA | imported | number of records}
+                                                       "imported": the ips of the ServiceImport
+With `for: n` objects are applied n times, `<n>` in them being 1 to n.
 `remember` keeps uid and resourceVersion of everything of ours; `untouched` demands that they are still the same,
-`kept` that they are still the same objects with the same addresses, whatever else was written.
+`kept` that they are still the same objects with the same addresses, whatever else was written, `same since` that
+conditions have the same lastTransitionTime; `changed` counts what came, went or was written since.
 `quiet` demands that nothing but Leases is written for so long. Every scenario ends with 60 quiet seconds.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from ipaddress import ip_address
+from itertools import chain
 from typing import Any, NamedTuple
 
-from mcs.model.resources import ENDPOINT_SLICES, EVENTS, SERVICE_EXPORTS, SERVICE_IMPORTS, SERVICES
-from tests.scenarios.objects import Json, expanded, parse_reference
+from mcs.model.names import SERVICE_NAME_LABEL, SOURCE_CLUSTER_LABEL
+from mcs.model.resources import (
+    ENDPOINT_SLICES,
+    EVENTS,
+    NAMESPACES,
+    SERVICE_EXPORTS,
+    SERVICE_IMPORTS,
+    SERVICES,
+)
+from tests.scenarios.objects import Json, expanded, numbered, parse_reference
 from tests.scenarios.world import Programs
 
 
@@ -45,6 +60,8 @@ class Version(NamedTuple):
     uid: str
     resource_version: str
     addresses: tuple[str, ...]
+    transitions: tuple[tuple[str, str], ...]
+    """Type and lastTransitionTime of each condition."""
 
 
 class Scenario:
@@ -53,6 +70,16 @@ class Scenario:
     def __init__(self, world: Programs) -> None:
         self._world = world
         self._remembered: dict[tuple[str, str], Version] = {}
+        self._reads: dict[str, Callable[[str, str], Awaitable[Any]]] = {
+            "mirrors": self._mirrors,
+            "ports": self._mirrored_ports,
+            "sizes": self._sizes,
+            "imports": self._imports,
+            "families": self._families,
+            "state": self._state,
+            "events": self._events,
+        }
+        """What is compared whole, by the word that a scenario begins with."""
 
     async def run(self, steps: Iterable[Json]) -> None:
         """Carry out all steps. Raises AssertionError with the number of the step that does not hold."""
@@ -72,8 +99,12 @@ class Scenario:
 
     async def _apply(self, what: Json) -> None:
         for cluster in _listed(what["in"]):
-            for short in what["objects"]:
-                await self._world.apis[cluster].apply(*expanded(short))
+            numbers = range(1, what.get("for", 1) + 1)
+            await asyncio.gather(*(self._apply_in(cluster, numbered(what["objects"], n)) for n in numbers))
+
+    async def _apply_in(self, cluster: str, shorts: Iterable[Json]) -> None:
+        for short in shorts:
+            await self._world.apis[cluster].apply(*expanded(short))
 
     async def _patch(self, what: Json) -> None:
         for cluster in _listed(what["in"]):
@@ -81,7 +112,10 @@ class Scenario:
 
     async def _delete(self, what: Json) -> None:
         for cluster in _listed(what["in"]):
-            await self._world.apis[cluster].delete(*parse_reference(what["object"]))
+            resource, namespace, name = parse_reference(what["object"])
+            await self._world.apis[cluster].delete(resource, namespace, name)
+            if resource is NAMESPACES:
+                await self._world.empty_namespace(cluster, name)
 
     async def _wait(self, seconds: float) -> None:
         await self._world.pass_time(seconds)
@@ -108,8 +142,10 @@ class Scenario:
         await self._world.order(what["of"], what["do"])
 
     async def _expect(self, what: Json) -> None:
-        end = asyncio.get_running_loop().time() + self._world.patience
+        loop = asyncio.get_running_loop()
+        end = loop.time() + self._world.patience
         while True:
+            began = loop.time()
             problems = [
                 problem
                 for cluster, wanted in what.items()
@@ -117,8 +153,8 @@ class Scenario:
             ]
             if not problems:
                 return
-            assert asyncio.get_running_loop().time() < end, "\n".join(problems)
-            await asyncio.sleep(0.25)
+            assert loop.time() < end, "\n".join(problems)
+            await asyncio.sleep(max(0.25, loop.time() - began))
 
     async def _remember(self, clusters: list[str]) -> None:
         self._remembered = {
@@ -141,6 +177,22 @@ class Scenario:
                 before, now = self._remembered[cluster, reference], versions.get(reference)
                 is_same = now is not None and (now.uid, now.addresses) == (before.uid, before.addresses)
                 assert is_same, f"{cluster}: {reference} was {before}, is {now}"
+
+    async def _same_since(self, what: Json) -> None:
+        for cluster in _listed(what["in"]):
+            versions = await self._versions(cluster)
+            for each in what["conditions"]:
+                service, type_ = each.split()
+                reference = f"ServiceExport {service}"
+                before = dict(self._remembered[cluster, reference].transitions)[type_]
+                now = dict(versions[reference].transitions)[type_]
+                assert now == before, f"{cluster}: {each} was of {before}, is of {now}"
+
+    async def _changed(self, what: Json) -> None:
+        for cluster in _listed(what["in"]):
+            before = {of: version for (where, of), version in self._remembered.items() if where == cluster}
+            changed = sorted({of for of, _ in before.items() ^ (await self._versions(cluster)).items()})
+            assert len(changed) <= what["at most"], f"{cluster}: {changed} changed"
 
     async def _mirrors_untouched(self, what: Json) -> None:
         for cluster in _listed(what["in"]):
@@ -173,42 +225,31 @@ class Scenario:
                 reference = f"{resource.kind} {meta['namespace']}/{meta['name']}"
                 spec = obj.get("spec", {})
                 addresses = tuple(spec.get("ips") or spec.get("clusterIPs") or ())
-                versions[reference] = Version(meta["uid"], meta["resourceVersion"], addresses)
+                transitions = tuple(
+                    (each["type"], each["lastTransitionTime"])
+                    for each in obj.get("status", {}).get("conditions", ())
+                )
+                versions[reference] = Version(meta["uid"], meta["resourceVersion"], addresses, transitions)
         return versions
 
     async def _problems(self, cluster: str, wanted: Json) -> list[str]:
         problems: list[str] = []
         for what, value in wanted.items():
             subject, _, name = what.partition(" ")
+            if (read := self._reads.get(subject)) is not None:
+                problems.append(_difference(f"{cluster} {what}", await read(cluster, name), value))
+                continue
             match subject:
                 case "dns":
                     problems += [
                         await self._dns_problem(cluster, question, answer)
                         for question, answer in value.items()
                     ]
-                case "mirrors":
-                    problems.append(
-                        _difference(f"{cluster} {what}", await self._mirrors(cluster, name), value)
-                    )
                 case "endpoints":
-                    found = await self._mirrored_endpoints(cluster, name)
-                    problems += [f"{cluster} {what}{path}" for path in _lacks(found, value)]
-                case "ports":
-                    problems.append(
-                        _difference(f"{cluster} {what}", await self._mirrored_ports(cluster, name), value)
-                    )
+                    endpoints = await self._mirrored_endpoints(cluster, name)
+                    problems += [f"{cluster} {what}{path}" for path in _lacks(endpoints, value)]
                 case "message":
                     problems += await self._message_problems(cluster, name, value)
-                case "families":
-                    problems.append(
-                        _difference(f"{cluster} {what}", await self._families(cluster, name), value)
-                    )
-                case "state":
-                    problems.append(_difference(f"{cluster} state", self._world.state(cluster), value))
-                case "events":
-                    problems.append(
-                        _difference(f"{cluster} {what}", await self._events(cluster, name), value)
-                    )
                 case "conditions":
                     problems += await self._condition_problems(cluster, name, value)
                 case _:
@@ -224,16 +265,22 @@ class Scenario:
             family = ":" if kind == "AAAA" else "."
             wanted = [ip for ip in wanted if family in ip] if isinstance(wanted, list) else wanted
         wanted = sorted(wanted) if isinstance(wanted, list) else wanted
-        return _difference(f"{cluster} dns {question}", await self._world.ask(cluster, name, kind), wanted)
+        answer = await self._world.ask(cluster, name, kind)
+        if isinstance(wanted, int) and isinstance(answer, list):
+            return _difference(f"{cluster} dns {question}, number of records", len(answer), wanted)
+        return _difference(f"{cluster} dns {question}", answer, wanted)
 
     async def _mirrors(self, cluster: str, service: str) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {}
         for source, obj in await self._mirror_slices(cluster, service):
-            ready = found.setdefault(source, [])
-            for endpoint in obj.get("endpoints") or []:
-                if endpoint.get("conditions", {}).get("ready", True):
-                    ready += endpoint["addresses"]
+            found.setdefault(source, []).extend(_ready_addresses(obj))
         return {source: sorted(ready) for source, ready in sorted(found.items())}
+
+    async def _sizes(self, cluster: str, service: str) -> dict[str, list[int]]:
+        found: dict[str, list[list[str]]] = {}
+        for source, obj in await self._mirror_slices(cluster, service):
+            found.setdefault(source, []).append(_ready_addresses(obj))
+        return {source: [len(each), len(set(chain(*each)))] for source, each in found.items()}
 
     async def _mirrored_endpoints(self, cluster: str, service: str) -> dict[str, list[Json]]:
         found: dict[str, list[Json]] = {}
@@ -252,11 +299,9 @@ class Scenario:
         """The mirrors of one service, each with the cluster that it comes from."""
         namespace, name = service.split("/")
         return [
-            (labels["multicluster.kubernetes.io/source-cluster"], obj)
-            for obj in await self._world.apis[cluster].list(ENDPOINT_SLICES)
+            (obj["metadata"]["labels"][SOURCE_CLUSTER_LABEL], obj)
+            for obj in await self._world.apis[cluster].list(ENDPOINT_SLICES, f"{SERVICE_NAME_LABEL}={name}")
             if obj["metadata"]["namespace"] == namespace
-            and (labels := obj["metadata"].get("labels", {})).get("multicluster.kubernetes.io/service-name")
-            == name
         ]
 
     async def _events(self, cluster: str, service: str) -> list[str]:
@@ -288,6 +333,12 @@ class Scenario:
         assert message.isprintable(), f"{cluster} {of} is {message!r}"
         return [f"{cluster} {of} is {message!r}, without {part!r}" for part in parts if part not in message]
 
+    async def _imports(self, cluster: str, _: str) -> int:
+        return len(await self._world.apis[cluster].list(SERVICE_IMPORTS))
+
+    async def _state(self, cluster: str, _: str) -> str:
+        return self._world.state(cluster)
+
     async def _families(self, cluster: str, service: str) -> list[str]:
         found = await self._world.apis[cluster].get(SERVICE_IMPORTS, *service.split("/"))
         return [f"IPv{ip_address(ip).version}" for ip in (found or {}).get("spec", {}).get("ips", ())]
@@ -299,6 +350,15 @@ class Scenario:
         if found is None:
             return [f"{cluster}: {reference} does not exist"]
         return [f"{cluster} {reference}{path}" for path in _lacks(found, wanted)]
+
+
+def _ready_addresses(endpoint_slice: Json) -> list[str]:
+    return [
+        address
+        for endpoint in endpoint_slice.get("endpoints") or []
+        if endpoint.get("conditions", {}).get("ready", True)
+        for address in endpoint["addresses"]
+    ]
 
 
 def _lacks(found: Any, wanted: Any, path: str = "") -> list[str]:
