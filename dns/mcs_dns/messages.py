@@ -13,11 +13,12 @@ Counts = dict[str, int]
 
 
 class Changes(msgspec.Struct, array_like=True):
-    """What differs from the zone before: None for a service that went. `serial` and `synced` are the new zone's."""
+    """What differs from the zone before: None for a service that went. The rest is of the zone as it is now."""
 
     settings: ZoneSettings
     serial: int
     synced: bool
+    is_stale: bool
     services: list[tuple[ServiceKey, ImportedService | None]]
 
 

@@ -19,6 +19,7 @@ from mcs_dns.wire import (
     Query,
     different_weights,
     encoded_answer,
+    info_code,
     opt_record,
     question_of,
     ranked,
@@ -30,11 +31,17 @@ from mcs_dns.zone import Zone
 _ONE_QUESTION = bytes((0, 1, 0, 0, 0, 0, 0, 0))
 _ONE_QUESTION_AND_OPT = bytes((0, 1, 0, 0, 0, 0, 0, 1))
 _OPT_NAME_AND_TYPE = bytes((0, 0, OPT))
-_OPT_ENDS = {
-    bytes(6): opt_record(Edns(0, 0, wants_dnssec=False), Rcode.NOERROR),
-    bytes((0, 0, 0x80, 0, 0, 0)): opt_record(Edns(0, 0, wants_dnssec=True), Rcode.NOERROR),
+_OPT_ENDS = {bytes(6): False, bytes((0, 0, 0x80, 0, 0, 0)): True}
+"""The last six bytes of an ordinary OPT (version 0, no options, DO clear or set), and whether DO is set."""
+
+_OPT_ANSWERS = {
+    is_stale: {
+        end: opt_record(Edns(0, 0, wants_dnssec), Rcode.NOERROR, info_code(Rcode.NOERROR, is_stale))
+        for end, wants_dnssec in _OPT_ENDS.items()
+    }
+    for is_stale in (False, True)
 }
-"""The last six bytes of an ordinary OPT (version 0, no options, DO clear or set) and the OPT that answers it."""
+"""What answers an ordinary OPT, by those bytes."""
 
 _KEPT_TYPES = frozenset({Type.A, Type.AAAA, Type.SRV, Type.ANY, 65})
 """Types that clients ask for all day (65: HTTPS) or that are costly; keeping all would let anyone fill the memory."""
@@ -114,6 +121,18 @@ class Responder:
         self._questions: dict[ServiceKey, list[bytes]] = {}
         self._denials: dict[int, _Kept] = {}
         self._below_services = _below_services(zone)
+        self._is_stale = False
+        self._opts = _OPT_ANSWERS[False]
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether responses say that the zone may be out of date, to clients that understand it."""
+        return self._is_stale
+
+    @is_stale.setter
+    def is_stale(self, is_stale: bool) -> None:
+        self._is_stale = is_stale
+        self._opts = _OPT_ANSWERS[is_stale]
 
     @property
     def zone(self) -> Zone:
@@ -148,7 +167,7 @@ class Responder:
             question = packet[12:]
         elif numbers == _ONE_QUESTION_AND_OPT and packet[-11:-8] == _OPT_NAME_AND_TYPE:
             question = packet[12:-11]
-            opt = _OPT_ENDS.get(packet[-6:])
+            opt = self._opts.get(packet[-6:])
             payload = packet[-8] << 8 | packet[-7]
             room = max(payload, MIN_DATAGRAM)
         else:
@@ -194,7 +213,12 @@ class Responder:
 
     def _respond_generally(self, packet: bytes) -> bytes | None:
         response = response_by_rules(
-            packet, self._limit, self._shuffled, self._encoded_and_counted, self._in_ranking
+            packet,
+            self._limit,
+            self._shuffled,
+            self._encoded_and_counted,
+            self._in_ranking,
+            is_stale=self._is_stale,
         )
         if response is not None and len(response) == 12:
             self.counts[(0, response[3])] += 1

@@ -84,6 +84,15 @@ class DnsServer:
         self._tcp.zone = zone
 
     @property
+    def is_stale(self) -> bool:
+        """Whether responses say that the zone may be out of date."""
+        return self._udp.is_stale
+
+    @is_stale.setter
+    def is_stale(self, is_stale: bool) -> None:
+        self._udp.is_stale = self._tcp.is_stale = is_stale
+
+    @property
     def is_synced(self) -> bool:
         """True when the zone that is answered from is complete."""
         return self.zone.synced

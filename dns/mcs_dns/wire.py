@@ -6,10 +6,12 @@ question gets is left to `answer`, sockets to `server`.
 Answers are encoded by dnslib. Questions are read here, in a few bounded steps: dnslib follows compression pointers
 recursively and refuses labels that are not text, where a server must survive the first and answer the second.
 
-Sources: RFC 1035 (format), RFC 2181 (truncation, 9), RFC 3225 (DO), RFC 6891 (EDNS), RFC 9619 (one question).
+Sources: RFC 1035 (format), RFC 2181 (truncation, 9), RFC 3225 (DO), RFC 6891 (EDNS), RFC 8914 (extended
+errors), RFC 9619 (one question).
 """
 
 from collections.abc import Callable, Sequence
+from enum import IntEnum
 from typing import NamedTuple
 
 from dnslib import RDMAP, RR, DNSBuffer, DNSLabel
@@ -30,10 +32,20 @@ MIN_DATAGRAM = 512
 
 CLASS_IN = 1
 OPT = 41
+_EXTENDED_ERROR = 15
+"""Option code of extended errors (RFC 8914, 2)."""
+
 _POINTER_REACH = 0x3FFF
 _MOST_RECORDS = 8
 _LARGER_FAMILY = 28
 """Bytes of an AAAA record with its name compressed; an A record has 16."""
+
+
+class InfoCode(IntEnum):
+    """Info codes of extended errors (RFC 8914, 4)."""
+
+    STALE_ANSWER = 3
+    NOT_READY = 14
 
 
 class Edns(NamedTuple):
@@ -88,13 +100,20 @@ class MalformedQueryError(ValueError):
 
 
 def respond(
-    packet: bytes, zone: Zone, limit: int = MAX_DATAGRAM, shuffled: Shuffle = in_order, epoch: int = 0
+    packet: bytes,
+    zone: Zone,
+    limit: int = MAX_DATAGRAM,
+    shuffled: Shuffle = in_order,
+    epoch: int = 0,
+    *,
+    is_stale: bool = False,
 ) -> bytes | None:
     """The response to `packet`, or None when it deserves none.
 
     `limit` is the largest response in bytes: STREAM on TCP, else the datagram limit, below which the client's own
-    size counts. `epoch` counts times of EPOCH_SECONDS. Never raises, whatever the bytes. None for what is too short
-    for a header and for responses, which answering could make two servers answer each other for ever.
+    size counts. `epoch` counts times of EPOCH_SECONDS. `is_stale` is true when the zone may be out of date. Never
+    raises, whatever the bytes. None for what is too short for a header and for responses, which answering could make
+    two servers answer each other for ever.
     """
     return response_by_rules(
         packet,
@@ -102,6 +121,7 @@ def respond(
         shuffled,
         lambda query: _encoded(query, zone),
         lambda _, encoded: ranked(encoded, epoch),
+        is_stale=is_stale,
     )
 
 
@@ -111,6 +131,8 @@ def response_by_rules(
     shuffled: Shuffle,
     encoded: Callable[[Query], Encoded],
     in_ranking: Callable[[Query, Encoded], Encoded],
+    *,
+    is_stale: bool,
 ) -> bytes | None:
     """The response by the rules of header and format.
 
@@ -125,7 +147,9 @@ def response_by_rules(
     except MalformedQueryError:
         return _bare(packet, Rcode.FORMERR)
     answer = encoded(query)
-    return assembled(query, answer, limit, shuffled, lambda: in_ranking(query, answer))
+    return assembled(
+        query, answer, limit, shuffled, lambda: in_ranking(query, answer), info_code(answer.rcode, is_stale)
+    )
 
 
 def _encoded(query: Query, zone: Zone) -> Encoded:
@@ -255,14 +279,19 @@ def _appended(buffer: DNSBuffer, record: Record) -> bytes:
 
 
 def assembled(
-    query: Query, encoded: Encoded, limit: int, shuffled: Shuffle, in_ranking: Callable[[], Encoded]
+    query: Query,
+    encoded: Encoded,
+    limit: int,
+    shuffled: Shuffle,
+    in_ranking: Callable[[], Encoded],
+    error: InfoCode | None,
 ) -> bytes:
-    """The response: header, question in the case it was asked in (0x20), what fits of the answer, OPT.
+    """The response: header, question in the case it was asked in (0x20), what fits of the answer, OPT with `error`.
 
     What does not fit of the answer or authority section sets TC (RFC 2181, 9); of the additional section it is
     left out silently.
     """
-    opt = b"" if query.edns is None else opt_record(query.edns, encoded.rcode)
+    opt = b"" if query.edns is None else opt_record(query.edns, encoded.rcode, error)
     room = _size_limit(query.edns, limit) - 12 - len(query.question) - len(opt)
     count = _whole_endpoints(encoded, room)
     truncated = count < len(encoded.answers)
@@ -326,7 +355,16 @@ def _fitting(records: Sequence[bytes], room: int) -> tuple[Sequence[bytes], int]
     return records, room
 
 
-def opt_record(edns: Edns, rcode: Rcode) -> bytes:
-    """Our OPT: our size, the upper bits of `rcode`, version 0, DO as it was asked (RFC 3225, 3)."""
+def info_code(rcode: Rcode, is_stale: bool) -> InfoCode | None:
+    """What an extended error tells of a response (RFC 8914): only what the response code cannot say."""
+    if rcode == Rcode.SERVFAIL:
+        return InfoCode.NOT_READY
+    return InfoCode.STALE_ANSWER if is_stale and rcode in (Rcode.NOERROR, Rcode.NXDOMAIN) else None
+
+
+def opt_record(edns: Edns, rcode: Rcode, error: InfoCode | None = None) -> bytes:
+    """Our OPT: our size, the upper bits of `rcode`, version 0, DO as it was asked (RFC 3225, 3), `error` if any."""
     ttl = bytes((rcode >> 4, 0, 0x80 if edns.wants_dnssec else 0, 0))
-    return b"\0" + OPT.to_bytes(2) + MAX_DATAGRAM.to_bytes(2) + ttl + b"\0\0"
+    options = b"" if error is None else b"".join(part.to_bytes(2) for part in (_EXTENDED_ERROR, 2, error))
+    length = len(options).to_bytes(2)
+    return b"\0" + OPT.to_bytes(2) + MAX_DATAGRAM.to_bytes(2) + ttl + length + options

@@ -28,10 +28,12 @@ async def answer(control: socket.socket, datagram: socket.socket, stream: socket
         return
     zone = _changed(Zone.empty(first.settings.origin), first)
     async with DnsServer(zone, "", 0, bound=(stream, datagram)) as server:
+        server.is_stale = first.is_stale
         reports = asyncio.create_task(_report(server, writer), name="reports")
         try:
             while (changes := await receive(reader, Changes)) is not None:
                 server.zone = _changed(server.zone, changes)
+                server.is_stale = changes.is_stale
         finally:
             reports.cancel()
             with suppress(asyncio.CancelledError):

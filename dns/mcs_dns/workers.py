@@ -40,6 +40,7 @@ class DnsWorkers:
         self.host = host
         self.port = port
         self._zone = zone
+        self._is_stale = False
         self._workers = [_Worker(self, number) for number in range(count)]
         self._ended: Counter[str] = Counter()
         self._tasks: list[asyncio.Task[None]] = []
@@ -55,6 +56,18 @@ class DnsWorkers:
         changed = zone.changed_since(before, {*before.services, *zone.services})
         for worker in self._workers:
             worker.feed(changed)
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether responses say that the zone may be out of date."""
+        return self._is_stale
+
+    @is_stale.setter
+    def is_stale(self, is_stale: bool) -> None:
+        if is_stale != self._is_stale:
+            self._is_stale = is_stale
+            for worker in self._workers:
+                worker.feed(frozenset())
 
     @property
     def processes(self) -> tuple[int, ...]:
@@ -193,14 +206,17 @@ class _Worker:
         is_whole = False
         while True:
             await self._has_news.wait()
-            zone = self._owner.zone
+            zone, owner = self._owner.zone, self._owner
             keys = sorted(self._unfed)[:_AT_ONCE]
             self._unfed.difference_update(keys)
             if not self._unfed:
                 self._has_news.clear()
                 is_whole = True
             services = [(key, zone.services.get(key)) for key in keys]
-            await send(writer, Changes(zone.settings, zone.serial, zone.synced and is_whole, services))
+            await send(
+                writer,
+                Changes(zone.settings, zone.serial, zone.synced and is_whole, owner.is_stale, services),
+            )
 
 
 async def _ended(process: asyncio.subprocess.Process) -> None:

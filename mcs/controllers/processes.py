@@ -41,6 +41,9 @@ log = structlog.get_logger(__name__)
 OpenClient = Callable[[], AbstractAsyncContextManager[Client]]
 Clock = Callable[[], datetime]
 
+STALE_AFTER = 60.0
+"""Seconds without its API server after which the answers of a zone count as stale."""
+
 
 def utc_now() -> datetime:
     """The wall clock; tests give another one."""
@@ -128,8 +131,8 @@ class Process:
 
         self.dns = server
         self._listens["dns"] = options.listen
-        self._feed = ZoneFeed(member, empty, publish, self._propagation)
-        self._registry.register(DnsCollector(lambda: server.counts, lambda: server.zone))
+        feed = self._feed = ZoneFeed(member, empty, publish, self._propagation)
+        self._registry.register(DnsCollector(lambda: server.counts, lambda: server.zone, lambda: feed.age))
 
     def serve_metrics(self, listen: Listen) -> None:
         """Serve metrics and probes."""
@@ -163,7 +166,10 @@ class Process:
                 await self._enter(stack, "dns", self.dns)
             log.info("started", version=__version__, clusters=sorted(self.fleet.members))
             self.started.set()
-            await self.fleet.run(self._reconcile)
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self.fleet.run(self._reconcile), name="fleet")
+                if self.dns is not None and self._feed is not None:
+                    tasks.create_task(_tell_staleness(self.dns, self._feed), name="dns-staleness")
 
     async def _enter(
         self, stack: AsyncExitStack, what: str, server: AbstractAsyncContextManager[Any]
@@ -172,6 +178,13 @@ class Process:
             await stack.enter_async_context(server)
         except OSError as error:
             raise CannotListenError(what, self._listens[what], error) from error
+
+
+async def _tell_staleness(dns: DnsServer | DnsWorkers, feed: ZoneFeed) -> None:
+    """Let clients know, for as long as it is so, that answers may be out of date (RFC 8914, 4.4)."""
+    while True:
+        dns.is_stale = feed.age > STALE_AFTER
+        await asyncio.sleep(STALE_AFTER / 10)
 
 
 def _shown(member: Member[Any]) -> str:

@@ -15,7 +15,7 @@ from mcs.model.names import SERVICE_NAME_LABEL, ServiceKey
 from mcs.model.resources import ENDPOINT_SLICES, SERVICE_IMPORTS
 from mcs.model.slices import EndpointSlice
 from mcs.runtime.cache import Cache, Delta
-from mcs.runtime.fleet import Member, Reflected
+from mcs.runtime.fleet import Member, Reachability, Reflected
 from mcs_dns.zone import ImportedService, Zone, imported_service
 
 REFLECTED = (
@@ -43,6 +43,14 @@ class ZoneFeed:
         self._imports.listen(self._import_changed)
         self._slices.listen(self._slice_changed)
         member.on_seen(lambda _: self._schedule())
+
+    @property
+    def age(self) -> float:
+        """Seconds that the zone may be behind: since the API server was last heard of, if it is away, else 0."""
+        heard = self._member.heard
+        if heard is None or self._member.reachability is not Reachability.UNREACHABLE:
+            return 0.0
+        return asyncio.get_running_loop().time() - heard
 
     def _import_changed(self, delta: Delta[ServiceImport]) -> None:
         self._changed.add(delta.key)

@@ -96,6 +96,7 @@ class Member(Generic[K]):
         self._on_applied = on_applied
         self._admit = admit
         self._is_refused = False
+        self._heard_before: float | None = None
         self._seen_listeners: list[Callable[[ClusterId], None]] = []
         self._was_seen = False
 
@@ -120,6 +121,12 @@ class Member(Generic[K]):
         """Why the member is unreachable; empty when it is not."""
         errors = [str(reflector.status.error) for reflector in self.reflectors if reflector.status.error]
         return self.error or (errors[0] if errors else "")
+
+    @property
+    def heard(self) -> float | None:
+        """When the API server last sent anything that is reflected, by the loop's clock; None when it never did."""
+        heard = [self._heard_before, *(reflector.status.heard for reflector in self.reflectors)]
+        return max((each for each in heard if each is not None), default=None)
 
     def on_seen(self, listener: Callable[[ClusterId], None]) -> None:
         """Call `listener` once, when every cache of this member has become complete."""
@@ -155,6 +162,7 @@ class Member(Generic[K]):
             if self._admit is not None:
                 await self._be_admitted(self._admit, client)
             self.error = ""
+            self._heard_before = self.heard
             events = EventRecorder(client, cluster=self.cluster)
             self.executor = Executor(self.cluster, client, self.caches, self._on_applied, events.record)
             self.reflectors = [

@@ -179,9 +179,12 @@ class ExportsCollector(Collector):
 class DnsCollector(Collector):
     """Queries that the DNS server answered, and what it answers from."""
 
-    def __init__(self, queries: Callable[[], DnsQueries], zone: Callable[[], Zone]) -> None:
+    def __init__(
+        self, queries: Callable[[], DnsQueries], zone: Callable[[], Zone], age: Callable[[], float]
+    ) -> None:
         self._queries = queries
         self._zone = zone
+        self._age = age
 
     def collect(self) -> Iterable[Metric]:
         """Fresh values of all families."""
@@ -198,3 +201,8 @@ class DnsCollector(Collector):
             zone.synced,
         )
         yield GaugeMetricFamily("mcs_dns_zone_services", "Services in the zone.", len(zone.services))
+        yield GaugeMetricFamily(
+            "mcs_dns_zone_age_seconds",
+            "Time since the API server was last heard of, while it is away; the zone may be out of date by that.",
+            self._age(),
+        )

@@ -277,3 +277,30 @@ def test_names_are_compressed() -> None:
     response = respond(query().to_wire(), ZONE)
     assert response is not None
     assert len(response) == len(query().to_wire()) + 16
+
+
+@pytest.mark.parametrize(
+    ("case", "name", "is_synced", "is_stale", "code"),
+    [
+        ("an answer of now", WEB, True, False, None),
+        ("a stale answer", WEB, True, True, dns.edns.EDECode.STALE_ANSWER),
+        ("a stale denial", "nosuch.demo.svc.clusterset.local.", True, True, dns.edns.EDECode.STALE_ANSWER),
+        ("not ready", WEB, False, False, dns.edns.EDECode.NOT_READY),
+        ("not ready, whatever else", WEB, False, True, dns.edns.EDECode.NOT_READY),
+        ("not ours, so not stale", "example.org.", True, True, None),
+    ],
+)
+def test_an_extended_error_tells_what_the_response_code_cannot(
+    case: str, name: str, is_synced: bool, is_stale: bool, code: int | None
+) -> None:
+    zone = ZONE if is_synced else Zone.empty()
+    for edns in (0, -1):
+        packet = query(name, use_edns=edns).to_wire()
+        response = respond(packet, zone, is_stale=is_stale)
+        assert response is not None
+        found = [
+            each.code
+            for each in dns.message.from_wire(response).options
+            if isinstance(each, dns.edns.EDEOption)
+        ]
+        assert found == ([code] if edns == 0 and code is not None else []), case
