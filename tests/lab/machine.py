@@ -17,7 +17,7 @@ _PACKAGES = Path(__file__).with_name("packages.txt")
 _CNI_PLUGINS = ("bridge", "host-local", "loopback")
 _PROGRAMS = (
     *("containerd", "containerd-shim-runc-v2", "ctr", "runc", "iptables", "ip6tables", "nft"),
-    *("conntrack", "ip", "sysctl", "mount", "unshare", "nsenter", "ldd"),
+    *("ip", "sysctl", "mount", "unshare", "nsenter", "ldd"),
 )
 _PROBE_SECONDS = 30
 # What a node does first, with everything that only some kernels and sandboxes permit. The parent keeps nothing of it.
