@@ -19,7 +19,7 @@ _PROGRAMS = (
     *("containerd", "containerd-shim-runc-v2", "ctr", "runc", "iptables", "ip6tables", "nft"),
     *("ip", "sysctl", "mount", "unshare", "nsenter", "ldd"),
 )
-_PROBE_SECONDS = 30
+_PROBE_SECONDS = 120
 # What a node does first, with everything that only some kernels and sandboxes permit. The parent keeps nothing of it.
 _PROBE = """
 cd "$1"
