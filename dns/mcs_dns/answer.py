@@ -110,7 +110,9 @@ def resolve(question: Question, zone: Zone) -> Answer:
     REFUSED outside the zone and for zone transfers, SERVFAIL while the zone is not synced, otherwise records, or
     NOERROR without records (NODATA) where the name exists, or NXDOMAIN; the last two with the SOA (RFC 2308, 2).
     """
-    asked = asked_for(question.labels, tuple(zone.settings.origin.split(".")))
+    origin = origin_of(question.labels, zone)
+    zone = zone.under(origin)
+    asked = asked_for(question.labels, tuple(origin.split(".")))
     if isinstance(asked, OtherZone) or question.type in (Type.AXFR, Type.IXFR):
         return Answer(Rcode.REFUSED)
     if not zone.synced:
@@ -131,6 +133,13 @@ def resolve(question: Question, zone: Zone) -> Answer:
         service=service,
         has_both_families=chosen[0].choice is not None and len({record.type for record in records}) > 1,
     )
+
+
+def origin_of(labels: tuple[str, ...], zone: Zone) -> str:
+    """The origin of `zone` that a name is below; any of them for a name of another zone."""
+    name = "." + ".".join(labels)
+    origins = zone.settings.origins
+    return next((origin for origin in origins if name.endswith(f".{origin}")), origins[0])
 
 
 def _records_of(asked: Asked, zone: Zone, type_: int) -> tuple[Record, ...] | None:

@@ -119,7 +119,7 @@ class Responder:
         self._serial = zone.serial.to_bytes(4)
         self._kept: dict[bytes, _Kept] = {}
         self._questions: dict[ServiceKey, list[bytes]] = {}
-        self._denials: dict[int, _Kept] = {}
+        self._denials: dict[tuple[bytes, int], _Kept] = {}
         self._below_services = _below_services(zone)
         self._is_stale = False
         self._opts = _OPT_ANSWERS[False]
@@ -179,8 +179,8 @@ class Responder:
             return self._respond_generally(packet)
         kept = self._kept.get(question) or self._kept.get(question[:-4].lower() + question[-4:])
         if kept is None:
-            kept = self._denials.get(len(question))
-            if kept is None or not self._is_for_absent_service(question):
+            kept = self._denial_of_absent_service(question)
+            if kept is None:
                 return self._respond_generally(packet)
         if kept.size + len(question) + len(opt) > limit:
             return self._respond_generally(packet)
@@ -193,23 +193,29 @@ class Responder:
         flags = kept.flags[packet[2] & 1]
         return packet[:2] + flags + (kept.numbers_with_opt if opt else kept.numbers) + question + tail + opt
 
-    def _is_for_absent_service(self, question: bytes) -> bool:
-        """True when `question` is an ordinary one for a service, or below one, that the zone does not have."""
+    def _denial_of_absent_service(self, question: bytes) -> _Kept | None:
+        """What denies an ordinary question for a service, or below one, that the zone does not have; else None."""
         name = question[:-4].lower()
-        end = len(name) - len(self._below_services)
-        if not name.endswith(self._below_services) or question[-2:] != _CLASS_IN:
-            return False
+        for below_services in self._below_services:
+            if name.endswith(below_services):
+                break
+        else:
+            return None
+        kept = self._denials.get((below_services, len(question)))
+        end = len(name) - len(below_services)
+        if kept is None or question[-2:] != _CLASS_IN:
+            return None
         service = namespace = -1
         offset = 0
         while offset < end:
             service, namespace = namespace, offset
             if not 0 < name[offset] < 64:
-                return False
+                return None
             offset += 1 + name[offset]
         if offset != end or service < 0 or question[-4:-2] in _TRANSFERS:
-            return False
+            return None
         key = (name[namespace + 1 : end].decode("latin-1"), name[service + 1 : namespace].decode("latin-1"))
-        return key not in self._zone.services
+        return None if key in self._zone.services else kept
 
     def _respond_generally(self, packet: bytes) -> bytes | None:
         response = response_by_rules(
@@ -240,12 +246,15 @@ class Responder:
             return self._with_present_serial(kept.encoded)
         question = question_of(key)
         answer = resolve(question, self._zone)
-        if answer.rcode == Rcode.NXDOMAIN and self._zone.is_below_services(question.labels):
-            denial = self._denials.get(len(key))
-            if denial is None:
-                # Below `svc` nothing but the length of the name decides where its compression points.
-                denial = self._denials[len(key)] = _Kept(encoded_answer(key, answer), None)
-            return self._with_present_serial(denial.encoded)
+        if answer.rcode == Rcode.NXDOMAIN:
+            for below_services in self._below_services:
+                if key[:-4].endswith(below_services):
+                    # Below `svc` nothing but the length of the name decides where its compression points.
+                    denial = self._denials.get((below_services, len(key)))
+                    if denial is None:
+                        denial = _Kept(encoded_answer(key, answer), None)
+                        self._denials[below_services, len(key)] = denial
+                    return self._with_present_serial(denial.encoded)
         encoded = encoded_answer(key, answer)
         if answer.rcode == Rcode.NOERROR and answer.service is not None and query.type in _KEPT_TYPES:
             self._kept[key] = _Kept(encoded, (_counted_type(key), encoded.rcode))
@@ -265,7 +274,9 @@ def _counted_type(question: bytes) -> int:
     return type_ if type_ in _COUNTED_TYPES else OTHER_TYPE
 
 
-def _below_services(zone: Zone) -> bytes:
-    """`svc.<origin>` as a name on the wire."""
-    labels = ("svc", *zone.settings.origin.split("."))
-    return b"".join(bytes((len(label),)) + label.encode() for label in labels) + b"\0"
+def _below_services(zone: Zone) -> tuple[bytes, ...]:
+    """`svc.<origin>` as a name on the wire, for each origin; one below another first."""
+    return tuple(
+        b"".join(bytes((len(label),)) + label.encode() for label in ("svc", *origin.split("."))) + b"\0"
+        for origin in zone.settings.origins
+    )

@@ -127,7 +127,7 @@ class DnsServer:
         await self._datagrams.start()
         self._begin_epoch()
         self._listener = await asyncio.start_server(self._serve_connection, sock=stream)
-        log.info("answering", zone=self.zone.settings.origin, host=self.host, port=self.port)
+        log.info("answering", zones=self.zone.settings.origins, host=self.host, port=self.port)
 
     def _begin_epoch(self) -> None:
         """Take the present epoch, now and each time that another begins."""

@@ -111,7 +111,7 @@ class DnsWorkers:
             self._tasks.append(asyncio.create_task(worker.keep(), name=f"dns-worker-{worker.number}"))
         log.info(
             "answering",
-            zone=self.zone.settings.origin,
+            zones=self.zone.settings.origins,
             host=self.host,
             port=self.port,
             workers=len(self._workers),

@@ -10,6 +10,7 @@ Sources: Kubernetes DNS-Based Multicluster Service Discovery 1.0.0, RFC 1035 (SO
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import product
 from typing import NamedTuple
 
 from immutables import Map, MapMutation
@@ -103,7 +104,8 @@ class ImportedService:
 class ZoneSettings:
     """What the zone says about itself: its name, its times to live (seconds) and its name server.
 
-    `origin` has no final dot and is lower case. The name server is always `ns.dns.<origin>`; its addresses are
+    `origin` has no final dot and is lower case, as have `other_origins`, under which the same services have names as
+    well. The name server is always `ns.dns.<origin>`; its addresses are
     what the additional section of an NS answer carries.
     """
 
@@ -111,6 +113,12 @@ class ZoneSettings:
     ttl: int = 5
     version_ttl: int = 28800
     nameserver_addresses: tuple[tuple[AddressType, str], ...] = ()
+    other_origins: tuple[str, ...] = ()
+
+    @property
+    def origins(self) -> tuple[str, ...]:
+        """All origins, those that are below another first."""
+        return tuple(sorted((self.origin, *self.other_origins), key=len, reverse=True))
 
     @property
     def nameserver(self) -> str:
@@ -145,23 +153,32 @@ class Zone:
     def empty(
         cls,
         origin: str = "clusterset.local",
-        *,
+        *other_origins: str,
         ttl: int = 5,
         nameserver_addresses: Iterable[str] = (),
         synced: bool = False,
     ) -> "Zone":
         """A zone without services.
 
-        Raises ValueError when `origin` is not a DNS name, or too long to have names below, or `ttl` no TTL.
+        Raises ValueError when an origin is not a DNS name, or too long to have names below, or one of the names that
+        services of another have, or when `ttl` is no TTL.
         """
-        name = origin.rstrip(".").lower()
-        if len(name) > _LONGEST_ORIGIN or not all(is_dns_label(label) for label in name.split(".")):
-            raise ValueError(f"zone {origin!r} is not a DNS name; write it like clusterset.local")
+        name, *others = map(_origin, (origin, *other_origins))
+        for one, other in product((name, *others), repeat=2):
+            if f".{one}".endswith(f".svc.{other}"):
+                raise ValueError(
+                    f"zone {one!r} is among the names of services of zone {other!r}; choose another"
+                )
         if not 0 <= ttl < 2**31:
             raise ValueError(f"ttl {ttl} is not in 0..2147483647 seconds (RFC 2181, 8)")
         addresses = tuple(nameserver_addresses)
         known = tuple(filter(None, map(_either_family, addresses)))
-        settings = ZoneSettings(origin=name, ttl=ttl, nameserver_addresses=known)
+        settings = ZoneSettings(
+            origin=name,
+            ttl=ttl,
+            nameserver_addresses=known,
+            other_origins=tuple(sorted({*others} - {name})),
+        )
         return cls(settings=settings, services=Map(), namespaces=Map(), synced=synced)
 
     def with_services(self, changes: Mapping[ServiceKey, ImportedService | None]) -> "Zone":
@@ -210,10 +227,18 @@ class Zone:
             return self.change[1]
         return frozenset(key for key in keys if self.services.get(key) is not before.services.get(key))
 
-    def is_below_services(self, labels: tuple[str, ...]) -> bool:
-        """True for names under `svc.<origin>`."""
-        origin = tuple(self.settings.origin.split("."))
-        return len(labels) > len(origin) + 1 and labels[-len(origin) - 1 :] == ("svc", *origin)
+    def under(self, origin: str) -> "Zone":
+        """This zone with one origin alone, one of its own."""
+        if origin == self.settings.origin and not self.settings.other_origins:
+            return self
+        return replace(self, settings=replace(self.settings, origin=origin, other_origins=()))
+
+
+def _origin(text: str) -> str:
+    name = text.rstrip(".").lower()
+    if len(name) > _LONGEST_ORIGIN or not all(is_dns_label(label) for label in name.split(".")):
+        raise ValueError(f"zone {text!r} is not a DNS name; write it like clusterset.local")
+    return name
 
 
 def imported_service(service_import: ServiceImport, slices: Iterable[EndpointSlice]) -> ImportedService:

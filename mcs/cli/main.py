@@ -37,7 +37,14 @@ MetricsListen = Annotated[
 ]
 LogLevel = Annotated[str, typer.Option(metavar="LEVEL", help="Log from debug, info, warning or error on.")]
 LogJson = Annotated[bool, typer.Option("--log-json", help="Log one JSON object a line.")]
-Zone = Annotated[str, typer.Option(metavar="NAME", help="The DNS zone of the clusterset.")]
+Zones = Annotated[
+    list[str],
+    typer.Option(
+        "--zone",
+        metavar="NAME",
+        help="A DNS zone of the clusterset; repeatable, then with the same services in each.",
+    ),
+]
 
 # Hidden, for typer would describe it as "<str>"; the usage line shows it all the same.
 ExportedService = Annotated[str, typer.Argument(metavar="NAMESPACE/NAME", hidden=True)]
@@ -75,7 +82,7 @@ def controller(
             metavar="ID", help="The member whose zone is answered; clusterset IPs differ by member."
         ),
     ] = None,
-    zone: Zone = "clusterset.local",
+    zones: Zones = ["clusterset.local"],  # noqa: B006
     log_level: LogLevel = "info",
     log_json: LogJson = False,
 ) -> None:
@@ -95,7 +102,7 @@ def controller(
         auto_export=auto_export,
         dns_listen=dns_listen,
         dns_cluster=dns_cluster,
-        zone=zone,
+        zones=zones,
         log_level=log_level,
         log_json=log_json,
     )
@@ -114,7 +121,7 @@ def dns(
         str, typer.Option(metavar="IP:PORT", help="Where to answer, over UDP and TCP.")
     ] = "127.0.0.1:5353",
     metrics_listen: MetricsListen = "127.0.0.1:8081",
-    zone: Zone = "clusterset.local",
+    zones: Zones = ["clusterset.local"],  # noqa: B006
     ttl: Annotated[int, typer.Option(metavar="SECONDS", help="Time to live of the records.")] = 5,
     workers: Annotated[
         int,
@@ -134,7 +141,7 @@ def dns(
         context=context,
         listen=listen,
         metrics_listen=metrics_listen,
-        zone=zone,
+        zones=zones,
         ttl=ttl,
         workers=workers,
         log_level=log_level,

@@ -60,15 +60,17 @@ def parse_log_level(text: str) -> str:
     return text
 
 
-def parse_dns_options(option: str, listen: str, zone: str, ttl: int, workers: int = 1) -> DnsOptions:
-    """Where to answer, for which zone and by how many; `option` named `listen`. Raises WrongOptionError."""
+def parse_dns_options(
+    option: str, listen: str, zones: Sequence[str], ttl: int, workers: int = 1
+) -> DnsOptions:
+    """Where to answer, for which zones and by how many; `option` named `listen`. Raises WrongOptionError."""
     if not 1 <= workers <= MOST_WORKERS:
         raise WrongOptionError(
             f"--workers {workers} is not in 1..{MOST_WORKERS}; use one for each core at most"
         )
-    options = DnsOptions(listen=parse_listen(option, listen), origin=zone, ttl=ttl, workers=workers)
+    options = DnsOptions(listen=parse_listen(option, listen), origins=tuple(zones), ttl=ttl, workers=workers)
     try:
-        Zone.empty(zone, ttl=ttl)
+        Zone.empty(*zones, ttl=ttl)
     except ValueError as error:
         raise WrongOptionError(f"--zone or --ttl: {error}") from error
     return options

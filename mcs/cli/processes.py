@@ -36,7 +36,7 @@ def run_controller(
     auto_export: str | None,
     dns_listen: str | None,
     dns_cluster: str | None,
-    zone: str,
+    zones: Sequence[str],
     log_level: str,
     log_json: bool,
 ) -> None:
@@ -45,7 +45,7 @@ def run_controller(
     written = parse_targets(contexts, targets, own)
     selector = parse_auto_export(auto_export)
     answered = parse_dns_cluster(contexts, dns_listen, dns_cluster)
-    dns_options = parse_dns_options("--dns-listen", dns_listen or ":0", zone, ttl=5)
+    dns_options = parse_dns_options("--dns-listen", dns_listen or ":0", zones, ttl=5)
     metrics = parse_listen("--metrics-listen", metrics_listen)
     set_up_logs(parse_log_level(log_level), log_json)
     counts = RequestCounts()
@@ -71,14 +71,14 @@ def run_dns(
     context: str | None,
     listen: str,
     metrics_listen: str,
-    zone: str,
+    zones: Sequence[str],
     ttl: int,
     workers: int,
     log_level: str,
     log_json: bool,
 ) -> None:
     """Run `mcs dns` until a signal stops it. Raises UserMistakeError."""
-    dns_options = parse_dns_options("--listen", listen, zone, ttl, workers)
+    dns_options = parse_dns_options("--listen", listen, zones, ttl, workers)
     metrics = parse_listen("--metrics-listen", metrics_listen)
     set_up_logs(parse_log_level(log_level), log_json)
     cluster = ClusterId(context or "local")

@@ -61,10 +61,10 @@ class Listen(Struct, frozen=True):
 
 
 class DnsOptions(Struct, frozen=True, kw_only=True):
-    """Where to answer, the zone to answer for, and with how many processes. `ttl` is in seconds."""
+    """Where to answer, the zones to answer for, and with how many processes. `ttl` is in seconds."""
 
     listen: Listen
-    origin: str = "clusterset.local"
+    origins: tuple[str, ...] = ("clusterset.local",)
     ttl: int = 5
     workers: int = 1
 
@@ -118,7 +118,7 @@ class Process:
 
     def serve_dns(self, member: Member[Any], options: DnsOptions) -> None:
         """Answer the zone of `member` from the caches it has anyway."""
-        empty = Zone.empty(options.origin, ttl=options.ttl)
+        empty = Zone.empty(*options.origins, ttl=options.ttl)
         host, port = options.listen.host, options.listen.port
         server = (
             DnsServer(empty, host, port)

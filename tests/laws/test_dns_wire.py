@@ -14,7 +14,7 @@ from mcs.model.slices import IPV6
 from mcs_dns.responder import Responder
 from mcs_dns.wire import MAX_DATAGRAM, STREAM, respond
 from mcs_dns.zone import ImportedService, Zone, imported_service
-from tests.unit.dns.sample_zone import TYPES, mirror, ready, sample_services, sample_zone, service_import
+from tests.unit.dns.sample_zone import TYPES, mirror, ready, sample_services, service_import
 
 CROWD = tuple(ready(f"10.9.0.{n}", hostname=f"member-{n}") for n in range(1, 41))
 CROWD_IPV6 = tuple(ready(f"fd00:9::{n}", hostname=f"member-{n}") for n in range(1, 41))
@@ -45,7 +45,8 @@ SERVICES = sample_services() | {
         ],
     ),
 }
-ZONE = sample_zone().with_services(SERVICES)
+OTHER_ORIGIN = "eu.clusterset.local"
+ZONE = Zone.empty("clusterset.local", OTHER_ORIGIN, synced=True).with_services(SERVICES)
 
 RELATIVE_NAMES = (
     "",
@@ -85,7 +86,7 @@ def queries(draw: st.DrawFn) -> bytes:
     """Queries for names in the zone, near it or outside, ordinary and with all kinds of EDNS and flags."""
     prefix = ".".join(draw(st.sampled_from([[], [], []]) | st.lists(LABELS, max_size=2)))
     relative = draw(st.sampled_from(RELATIVE_NAMES))
-    origin = draw(st.sampled_from(["clusterset.local."] * 9 + ["cluster.local."]))
+    origin = draw(st.sampled_from(["clusterset.local."] * 9 + [f"{OTHER_ORIGIN}."] * 3 + ["cluster.local."]))
     name = in_mixed_case(
         f"{prefix}{'.' if prefix else ''}{relative}{origin}", draw(st.lists(st.booleans(), max_size=40))
     )

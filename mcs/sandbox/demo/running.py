@@ -190,7 +190,7 @@ async def running_demo(folder: Path, steps: Steps) -> AsyncIterator[Demo]:
             controller = ControllerProcess(openers, requests=counts)
             controller.serve_metrics(ANY_PORT)
             dns = {
-                cluster: DnsProcess(cluster, opener, DnsOptions(listen=ANY_PORT, origin=ORIGIN))
+                cluster: DnsProcess(cluster, opener, DnsOptions(listen=ANY_PORT, origins=(ORIGIN,)))
                 for cluster, opener in openers.items()
             }
             for process in (controller, *dns.values()):

@@ -1,5 +1,7 @@
 """Zones as values, and what of an import and its slices becomes part of them."""
 
+import re
+
 import dns.message
 import pytest
 
@@ -15,7 +17,7 @@ from mcs_dns.zone import (
     imported_service,
     system_assigned_id,
 )
-from tests.unit.dns.sample_zone import mirror, not_ready, ready, service_import
+from tests.unit.dns.sample_zone import answer_lines, mirror, not_ready, ready, sample_services, service_import
 
 HEADLESS = service_import("db", "Headless")
 KEY = HEADLESS.key
@@ -238,3 +240,43 @@ def test_the_longest_origin_leaves_room_for_the_names_of_the_zone_itself() -> No
 
 def test_an_origin_is_read_without_final_dot_and_in_lower_case() -> None:
     assert Zone.empty("ClusterSet.Example.").settings.origin == "clusterset.example"
+
+
+EUROPE = (
+    Zone.empty("clusterset.local", "Eu.Clusterset.Local.", "svc.example")
+    .with_services(sample_services())
+    .as_synced()
+)
+
+
+@pytest.mark.parametrize("origin", ["clusterset.local", "eu.clusterset.local", "svc.example"])
+def test_a_service_has_the_same_names_in_every_zone(origin: str) -> None:
+    one = Zone.empty(origin, synced=True).with_services(sample_services())
+    for relative in (
+        "",
+        "ns.dns.",
+        "nosuch.demo.svc.",
+        "web.demo.svc.",
+        "db-0.c2.db.demo.svc.",
+        "_sql._tcp.db.demo.svc.",
+    ):
+        for type_ in ("A", "SRV", "SOA", "NS", "TXT"):
+            found = answer_lines(EUROPE, f"{relative}{origin}.", type_)
+            assert found == answer_lines(one, f"{relative}{origin}.", type_)
+
+
+@pytest.mark.parametrize(
+    ("origins", "problem"),
+    [
+        (("a.test", "b..test"), "zone 'b..test' is not a DNS name"),
+        (("a.test", "svc.a.test"), "zone 'svc.a.test' is among the names of services of zone 'a.test'"),
+        (("x.shop.svc.a.test", "a.test"), "zone 'x.shop.svc.a.test' is among the names"),
+    ],
+)
+def test_zones_that_cannot_be_told_apart_are_refused(origins: tuple[str, ...], problem: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(problem)):
+        Zone.empty(*origins)
+
+
+def test_a_zone_that_is_named_twice_is_one_zone() -> None:
+    assert Zone.empty("a.test", "A.test.").settings == Zone.empty("a.test").settings
