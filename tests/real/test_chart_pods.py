@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
 import yaml
@@ -22,6 +24,7 @@ from tests.real.workloads import EXPORT, WEB, new_namespace, run
 pytestmark = [pytest.mark.nodes, pytest.mark.timeout(600)]
 
 NAMESPACE = ("--namespace", "mcs-system")
+Shape = Literal["hub", "mesh"]
 
 
 async def load_image(cluster: Cluster, image: Path) -> None:
@@ -62,34 +65,50 @@ async def wait_for(cluster: Cluster, component: str) -> None:
         raise
 
 
-async def test_pods_of_the_chart_carry_an_export_from_one_cluster_to_a_name_in_the_other(
-    tmp_path: Path,
-) -> None:
-    helm = Helm(built("helm"), tmp_path)
-    version = yaml.safe_load((CHART / "Chart.yaml").read_text())["appVersion"]
+def releases(shape: Shape) -> Iterator[tuple[str, Manifest]]:
+    """The clusters that the chart is installed in, each with its values."""
     member: Manifest = {"image": {"repository": REPOSITORY}}
-    hub = {
-        "enabled": True,
+    controller: Manifest = {
         "clusters": [{"id": "one", "context": "cluster1"}, {"id": "two", "context": "cluster2"}],
         "kubeconfigSecret": {"name": "members"},
     }
+    if shape == "hub":
+        yield "cluster2", member
+        yield "cluster1", member | {"controller": controller | {"enabled": True}}
+    else:
+        for cluster, own in (("cluster1", "one"), ("cluster2", "two")):
+            yield cluster, member | {"shape": "mesh", "controller": controller | {"self": own}}
+
+
+@pytest.mark.parametrize(
+    ("shape", "account"),
+    [("hub", "mcs-hub"), ("mesh", "mcs-reader")],
+)
+async def test_pods_of_the_chart_carry_an_export_from_one_cluster_to_a_name_in_the_other(
+    shape: Shape, account: str, tmp_path: Path
+) -> None:
+    helm = Helm(built("helm"), tmp_path)
+    version = yaml.safe_load((CHART / "Chart.yaml").read_text())["appVersion"]
     image = await asyncio.to_thread(archive, tmp_path, version)
     async with Clusters() as clusters, new_namespace(clusters) as shop:
         one, two = clusters["cluster1"], clusters["cluster2"]
-        secret = [f"--from-literal=kubeconfig={kubeconfig_of_members(clusters)}"]
         for cluster in clusters:
             await load_image(cluster, image)
+        for name, values in releases(shape):
             await helm.install(
-                "mcs", "mcs-system", member, kubeconfig=cluster.kubeconfig(), context=cluster.name
+                "mcs", "mcs-system", values, kubeconfig=clusters[name].kubeconfig(), context=name
             )
-            token = await cluster.kubectl(*NAMESPACE, "create", "token", "mcs-hub", "--duration", "720h")
+        secret = [f"--from-literal=kubeconfig={kubeconfig_of_members(clusters)}"]
+        for cluster in clusters:
+            token = await cluster.kubectl(*NAMESPACE, "create", "token", account, "--duration", "720h")
             secret.append(f"--from-literal={cluster.name}.token={token}")
-        await one.kubectl(*NAMESPACE, "create", "secret", "generic", "members", *secret)
-        await helm.install(
-            "mcs", "mcs-system", member | {"controller": hub}, kubeconfig=one.kubeconfig(), context=one.name
-        )
-        for cluster, component in ((one, "controller"), (one, "dns"), (two, "dns")):
-            await wait_for(cluster, component)
+        controllers = [one] if shape == "hub" else [one, two]
+        for cluster in controllers:
+            await cluster.kubectl(*NAMESPACE, "create", "secret", "generic", "members", *secret)
+        for cluster in controllers:
+            await wait_for(cluster, "controller")
+        for cluster in clusters:
+            await wait_for(cluster, "dns")
         await run(two, shop, WEB, "deployment/web")
         await run(two, shop, EXPORT.replace("NAME", "web"))
         address = "jsonpath={.spec.clusterIP}"
