@@ -48,7 +48,8 @@ class DnsServer:
 
     Replacing the zone is one assignment: `server.zone = zone`; each query is answered from one zone as a whole. Port
     0 takes a free port, the same for both transports; `port` tells which. `bound` are a stream and a datagram socket to
-    take instead. Durations are seconds of the loop's clock.
+    take instead. Durations are seconds of the loop's clock. Of the `tcp_connections` at a time one client, by its
+    address, has at most `tcp_connections_per_client` (RFC 7766, 6.2.2); more are closed at once.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class DnsServer:
         *,
         tcp_idle_timeout: float = 10.0,
         tcp_connections: int = 256,
+        tcp_connections_per_client: int = 64,
         bound: tuple[socket.socket, socket.socket] | None = None,
     ) -> None:
         self.host = host
@@ -66,12 +68,13 @@ class DnsServer:
         self._bound = bound
         self._idle_timeout = tcp_idle_timeout
         self._connection_limit = tcp_connections
+        self._connections_per_client = tcp_connections_per_client
         self._udp = Responder(zone, MAX_DATAGRAM, _shuffled)
         self._tcp = Responder(zone, STREAM, _shuffled)
         self._datagrams: BatchedDatagrams | SingleDatagrams | None = None
         self._listener: asyncio.Server | None = None
         self._next_epoch: asyncio.TimerHandle | None = None
-        self._connections: set[asyncio.Task[None]] = set()
+        self._connections: dict[asyncio.Task[None], str] = {}
 
     @property
     def zone(self) -> Zone:
@@ -154,8 +157,9 @@ class DnsServer:
         assert task is not None
         task.set_name("dns-tcp-connection")
         try:
-            if len(self._connections) < self._connection_limit:
-                self._connections.add(task)
+            client = _client(writer)
+            if self._has_room_for(client):
+                self._connections[task] = client
                 await self._answer_stream(reader, writer)
         except (TimeoutError, asyncio.CancelledError) as stopped:
             # What the client has not taken by now is not waited for.
@@ -166,8 +170,12 @@ class DnsServer:
             # The client went away or has nothing more to ask.
             pass
         finally:
-            self._connections.discard(task)
+            self._connections.pop(task, None)
             writer.close()
+
+    def _has_room_for(self, client: str) -> bool:
+        clients = list(self._connections.values())
+        return len(clients) < self._connection_limit and clients.count(client) < self._connections_per_client
 
     async def _answer_stream(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer queries one after the other, as many as come (RFC 7766, 6.2.1.1), until the client is idle."""
@@ -181,6 +189,12 @@ class DnsServer:
             writer.write(len(response).to_bytes(2) + response)
             async with asyncio.timeout(self._idle_timeout):
                 await writer.drain()
+
+
+def _client(writer: asyncio.StreamWriter) -> str:
+    """The client's address; empty for one that is gone already."""
+    peer = writer.get_extra_info("peername")
+    return str(peer[0]) if peer else ""
 
 
 def bound_pair(host: str, port: int, *, is_shared: bool = False) -> tuple[socket.socket, socket.socket]:

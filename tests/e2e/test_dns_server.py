@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+from contextlib import suppress
 
 import dns.asyncquery
 import dns.flags
@@ -154,6 +155,26 @@ def test_an_idle_connection_is_closed_after_the_idle_timeout_and_a_busy_one_is_n
     assert closed - busy_until == pytest.approx(10, abs=1)
 
 
+def test_a_query_that_comes_ever_so_slowly_holds_its_connection_no_longer_than_the_idle_timeout() -> None:
+    async def scenario() -> float:
+        loop = asyncio.get_running_loop()
+        async with DnsServer(ZONE, "127.0.0.1", 0, tcp_idle_timeout=10) as server:
+            reader, writer = await asyncio.open_connection(server.host, server.port)
+            start = loop.time()
+            closed = asyncio.create_task(reader.read(), name="until closed")
+            for byte in framed(WEB):
+                if closed.done():
+                    break
+                writer.write(bytes((byte,)))
+                await asyncio.sleep(3)
+            with suppress(ConnectionError):
+                assert await closed == b""
+            writer.close()
+            return loop.time() - start
+
+    assert 10 <= run_virtual(scenario()) <= 16
+
+
 def test_a_client_that_never_reads_is_cut_off() -> None:
     async def scenario() -> None:
         async with DnsServer(ZONE, "127.0.0.1", 0, tcp_idle_timeout=10) as server:
@@ -185,6 +206,35 @@ async def test_connections_above_the_limit_are_closed_and_a_freed_place_is_given
         for _, writer in streams:
             writer.close()
             await writer.wait_closed()
+
+
+async def test_one_client_cannot_take_the_connections_of_the_others() -> None:
+    async with DnsServer(
+        ZONE, "127.0.0.1", 0, tcp_connections=5, tcp_connections_per_client=2, tcp_idle_timeout=1000
+    ) as server:
+        streams = []
+
+        async def is_served(client: str) -> bool:
+            reader, writer = await asyncio.open_connection(server.host, server.port, local_addr=(client, 0))
+            streams.append((reader, writer))
+            try:
+                writer.write(framed(WEB))
+                async with asyncio.timeout(5):
+                    return addresses(await read_framed(reader)) == ["10.96.0.7"]
+            except (asyncio.IncompleteReadError, ConnectionError):
+                return False
+
+        greedy = [await is_served("127.0.0.2") for _ in range(8)]
+        assert greedy == [True, True] + [False] * 6
+        assert [await is_served("127.0.0.3") for _ in range(3)] == [True, True, False]
+        assert [await is_served("127.0.0.4") for _ in range(2)] == [True, False], "five of all clients"
+        streams[0][1].write_eof()
+        assert await streams[0][0].read() == b""
+        assert await is_served("127.0.0.2")
+        for _, writer in streams:
+            writer.close()
+            with suppress(ConnectionError):
+                await writer.wait_closed()
 
 
 async def test_stopping_closes_open_connections_and_frees_the_port() -> None:
