@@ -94,8 +94,7 @@ class RealWorld(Programs):
     async def empty_namespace(self, cluster: str, name: str) -> None:
         """Do what kube-controller-manager does with a namespace that is being deleted, but not at once."""
         await asyncio.sleep(REST)
-        await _delete_all(self.apis[cluster], name)
-        await self.apis[cluster].finalize_namespace(name)
+        await _end_namespace(self.apis[cluster], name)
 
 
 async def _versions(api: Api) -> Versions:
@@ -132,23 +131,19 @@ def api_of(planes: ControlPlanes, name: str) -> Api:
 async def _leave_empty(plane: ControlPlane, api: Api) -> None:
     if plane.process.pid is None:
         await plane.start()
-    await _delete_all(api)
     for obj in await api.list(NAMESPACES):
         name = obj["metadata"]["name"]
         if name not in _OF_KUBERNETES:
             await api.delete(NAMESPACES, "", name)
-            await api.finalize_namespace(name)
-
-
-async def _delete_all(api: Api, namespace: str | None = None) -> None:
-    """Delete what we or a scenario may have written, in one namespace or everywhere."""
+            await _end_namespace(api, name)
     for resource in _EMPTIED:
-        metas = [obj["metadata"] for obj in await api.list(resource)]
-        await asyncio.gather(
-            *(
-                api.delete(resource, meta.get("namespace", ""), meta["name"])
-                for meta in metas
-                if namespace in (None, meta.get("namespace"))
-                and (meta.get("namespace"), meta["name"]) != ("default", "kubernetes")
-            )
-        )
+        for meta in [obj["metadata"] for obj in await api.list(resource)]:
+            if (meta.get("namespace"), meta["name"]) != ("default", "kubernetes"):
+                await api.delete(resource, meta.get("namespace", ""), meta["name"])
+
+
+async def _end_namespace(api: Api, name: str) -> None:
+    """Empty a namespace that is being deleted and finish it, as kube-controller-manager would."""
+    namespaced = [resource for resource in _EMPTIED if resource.namespaced]
+    await asyncio.gather(*(api.delete_all(resource, name) for resource in namespaced))
+    await api.finalize_namespace(name)

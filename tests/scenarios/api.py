@@ -65,6 +65,11 @@ class Api:
         status, answer = await self._request("DELETE", resource.path(namespace, name))
         assert status in (200, 202), answer
 
+    async def delete_all(self, resource: Resource[Any], namespace: str) -> None:
+        """Delete all objects of a namespace at once; none are there where the resource is not served."""
+        status, answer = await self._request("DELETE", resource.path(namespace))
+        assert status in (200, 404), answer
+
     async def finalize_namespace(self, name: str) -> None:
         """Let a namespace that is being deleted go, as the namespace controller does when it is empty."""
         body = {
