@@ -30,7 +30,7 @@ SETTLING = 5
 """A scenario that waits so many seconds waits for rest, not for time."""
 APART = 1.1
 """Seconds. Creation times count in whole seconds, so less would not tell two exports' ages apart."""
-REST = 0.8
+REST = 0.5
 """Seconds without a write that count as rest."""
 LONGEST_UNREST = 60.0
 
