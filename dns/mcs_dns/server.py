@@ -129,7 +129,7 @@ class DnsServer:
         self._datagrams = datagrams(datagram, self._udp.respond)
         await self._datagrams.start()
         self._begin_epoch()
-        self._listener = await asyncio.start_server(self._serve_connection, sock=stream)
+        self._listener = await asyncio.start_server(self._accept, sock=stream)
         log.info("answering", zones=self.zone.settings.origins, host=self.host, port=self.port)
 
     def _begin_epoch(self) -> None:
@@ -152,15 +152,22 @@ class DnsServer:
         if self._listener is not None:
             await self._listener.wait_closed()
 
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        # Not a coroutine: asyncio would make its task, and in some releases log an error when that is cancelled.
+        client = _client(writer)
+        if not self._has_room_for(client):
+            writer.close()
+            return
+        serving = asyncio.get_running_loop().create_task(
+            self._serve_connection(reader, writer), name="dns-tcp-connection"
+        )
+        self._connections[serving] = client
+        serving.add_done_callback(self._connections.pop)
+        serving.add_done_callback(lambda _: writer.close())
+
     async def _serve_connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        task.set_name("dns-tcp-connection")
         try:
-            client = _client(writer)
-            if self._has_room_for(client):
-                self._connections[task] = client
-                await self._answer_stream(reader, writer)
+            await self._answer_stream(reader, writer)
         except (TimeoutError, asyncio.CancelledError) as stopped:
             # What the client has not taken by now is not waited for.
             writer.transport.abort()
@@ -169,9 +176,6 @@ class DnsServer:
         except (ConnectionError, asyncio.IncompleteReadError):
             # The client went away or has nothing more to ask.
             pass
-        finally:
-            self._connections.pop(task, None)
-            writer.close()
 
     def _has_room_for(self, client: str) -> bool:
         clients = list(self._connections.values())
