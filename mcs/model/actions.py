@@ -14,13 +14,15 @@ class Apply(Struct, frozen=True, kw_only=True):
     """Server-side apply of `object`, whole meaning of ours, with our one field manager.
 
     With `subresource` "status" only the status of the object is applied. Before a name that the cluster does
-    not show as ours is applied, the executor looks: absent, it is applied; somebody else's, it is left alone.
+    not show as ours is applied, the executor looks: absent, it is applied; somebody else's, it is left alone. A name
+    that `is_hashed` nobody else would choose: it is applied without a look the first time, taking over no field.
     """
 
     cluster: ClusterId
     resource: Resource[Any]
     object: KubernetesObject
     subresource: str = ""
+    is_hashed: bool = False
 
 
 class Delete(Struct, frozen=True, kw_only=True):

@@ -1,6 +1,7 @@
 """Carries actions out in one cluster, in their order, and puts what the server answered into the caches at once.
 
-Protects what is not ours: a name that the cache does not show as ours is looked up before its first write. Remembers
+Protects what is not ours: a name that the cache does not show as ours is looked up before its first write, or, where it
+is a hash, written so that the server refuses to take a field from anybody else. Remembers
 what it applied last, so that a server which stores something else than it was sent (a pruned field, a label of somebody
 else) is not written to over and over. Leaves retries to the worker.
 """
@@ -15,7 +16,7 @@ import msgspec
 import structlog
 from msgspec.structs import replace
 
-from mcs.kube.errors import Invalid, NamespaceTerminating, NotFound
+from mcs.kube.errors import Conflict, Invalid, NamespaceTerminating, NotFound
 from mcs.model.actions import Action, Apply, Delete, RecordEvent
 from mcs.model.events import Event
 from mcs.model.meta import KubernetesObject
@@ -36,7 +37,9 @@ class Writer(Protocol):
 
     async def get(self, resource: Resource[T], namespace: str, name: str) -> T: ...
 
-    async def apply(self, resource: Resource[T], obj: T, *, subresource: str = "") -> T: ...
+    async def apply(
+        self, resource: Resource[T], obj: T, *, subresource: str = "", force: bool = True
+    ) -> T: ...
 
     async def delete(
         self, resource: Resource[Any], namespace: str, name: str, *, uid: str, resource_version: str
@@ -117,6 +120,7 @@ class Executor:
             for action in actions
             if isinstance(action, Apply)
             and not action.subresource
+            and not action.is_hashed
             and self._caches[action.resource.plural].get(action.object.key) is None
         ]
         if len(unknown) == 1:
@@ -172,7 +176,17 @@ class Executor:
         if before is not None and self._settled.get(memory) == (digest, before.metadata.resource_version):
             return
         try:
-            after = await self._writer.apply(action.resource, action.object, subresource=action.subresource)
+            after = await self._writer.apply(
+                action.resource,
+                action.object,
+                subresource=action.subresource,
+                force=before is not None or not action.is_hashed,
+            )
+        except Conflict:
+            # Whose it is, the next attempt knows.
+            if before is None:
+                await self._look(action.resource, key)
+            raise
         except NamespaceTerminating:
             log.info(
                 "namespace is terminating",

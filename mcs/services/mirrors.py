@@ -206,7 +206,7 @@ def mirror_applies(observed: ObservedTarget, desired: Iterable[EndpointSlice]) -
     """What makes the present mirrors say what the desired ones do; somebody else's slice is left alone."""
     present = {mirror.metadata.name: mirror for mirror in observed.mirrors}
     return tuple(
-        Apply(cluster=observed.target, resource=ENDPOINT_SLICES, object=mirror)
+        Apply(cluster=observed.target, resource=ENDPOINT_SLICES, object=mirror, is_hashed=True)
         for mirror in desired
         if _is_to_be_applied(present.get(mirror.metadata.name), mirror)
     )

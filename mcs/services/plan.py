@@ -160,7 +160,7 @@ def _plan_own_derived(observed: ObservedTarget, merged: Properties, *, is_a_try:
     desired = derived.desired_derived(observed.key, merged, families, None if refused else wanted)
     actions: tuple[Action, ...] = _derived_deletes(observed) if replaced else ()
     if kept is None or not derived.is_as_desired(kept, desired):
-        actions += (Apply(cluster=observed.target, resource=SERVICES, object=desired),)
+        actions += (Apply(cluster=observed.target, resource=SERVICES, object=desired, is_hashed=True),)
     if is_a_try or kept is None or not derived.has_addresses(kept):
         return _Holder(None, "" if is_a_try else name, actions)
     return _Holder(replace(_addressing_of(kept), refused_distribution=refused), name, actions)

@@ -41,8 +41,14 @@ class Server:
             raise NotFound(404)
         return found
 
-    async def apply(self, resource: Resource[Any], obj: Any, *, subresource: str = "") -> Any:
+    async def apply(
+        self, resource: Resource[Any], obj: Any, *, subresource: str = "", force: bool = True
+    ) -> Any:
+        """As an API server, which refuses to take fields over unless that is forced."""
         self.requests.append(f"apply {resource} {obj.metadata.name}{'/' if subresource else ''}{subresource}")
+        present = self.objects.get((resource.plural, obj.key))
+        if present is not None and not present.is_ours and not force:
+            raise Conflict(409)
         if (refusal := self.refusals.get(obj.metadata.name)) is not None:
             raise refusal
         self._version += 1
@@ -78,12 +84,18 @@ def here() -> Here:
     return Here()
 
 
-def apply(resource: Resource[Any], name: str = "web", subresource: str = "", ours: bool = True) -> Apply:
+def apply(
+    resource: Resource[Any],
+    name: str = "web",
+    subresource: str = "",
+    ours: bool = True,
+    is_hashed: bool = False,
+) -> Apply:
     labels = {MANAGED_BY_LABEL: MANAGED_BY} if ours else {}
     metadata = ObjectMeta(name=name, namespace="demo", labels=labels)
     required = {"address_type": IPV4} if resource is ENDPOINT_SLICES else {}
     obj = resource.type(metadata=metadata, **required)
-    return Apply(cluster=HERE, resource=resource, object=obj, subresource=subresource)
+    return Apply(cluster=HERE, resource=resource, object=obj, subresource=subresource, is_hashed=is_hashed)
 
 
 def test_actions_are_carried_out_in_their_order(here: Here) -> None:
@@ -119,6 +131,45 @@ def test_somebody_elses_object_is_left_alone_and_taken_into_the_cache(here: Here
         here.execute(apply(SERVICES), apply(ENDPOINT_SLICES))
     assert here.server.requests == ["get services web", "get endpointslices web", "apply endpointslices web"]
     assert here.caches["services"].get(KEY) is foreign
+
+
+def test_a_hashed_name_is_written_without_a_look(here: Here) -> None:
+    here.execute(apply(SERVICES, is_hashed=True))
+    assert here.server.requests == ["apply services web"]
+
+
+def test_somebody_elses_object_at_a_hashed_name_is_left_alone_and_taken_into_the_cache(here: Here) -> None:
+    foreign = KubernetesObject(
+        metadata=ObjectMeta(name="web", namespace="demo", uid="x", resource_version="1")
+    )
+    here.server.objects["services", KEY] = foreign
+    with pytest.raises(Conflict):
+        here.execute(apply(SERVICES, is_hashed=True))
+    assert here.caches["services"].get(KEY) is foreign
+    with pytest.raises(ForeignObjectError):
+        here.execute(apply(SERVICES, is_hashed=True))
+    assert here.server.requests == ["apply services web", "get services web"]
+    assert here.server.objects["services", KEY] is foreign
+
+
+def test_an_object_of_ours_is_written_whatever_others_have_set_in_it(here: Here) -> None:
+    forced = []
+
+    class Noting(Server):
+        async def apply(
+            self, resource: Resource[Any], obj: Any, *, subresource: str = "", force: bool = True
+        ) -> Any:
+            forced.append(force)
+            return await super().apply(resource, obj, subresource=subresource, force=force)
+
+    executor = Executor(HERE, Noting(), here.caches)
+    changed = apply(SERVICES, is_hashed=True)
+    labels = {**changed.object.metadata.labels, "changed": "yes"}
+    metadata = msgspec.structs.replace(changed.object.metadata, labels=labels)
+    changed = msgspec.structs.replace(changed, object=Service(metadata=metadata))
+    for action in (apply(SERVICES, is_hashed=True), changed):
+        run_virtual(executor.execute([action]))
+    assert forced == [False, True]
 
 
 def test_the_answer_is_in_the_cache_at_once(here: Here) -> None:
