@@ -22,6 +22,9 @@ _BUFFERED = 4 * 2**20
 """What the socket should hold while the loop is busy with a change, in bytes; the kernel may allow less."""
 
 _LARGEST = 65536
+_PACKET_SLOT, _RESPONSE_SLOT = _LARGEST + 64, MAX_RESPONSE + 64
+"""From one packet to the next: a cache line more than a power of two, or all would compete for the same lines."""
+
 _ADDRESS = 28
 """Bytes of the largest address (sockaddr_in6)."""
 
@@ -72,7 +75,9 @@ class BatchedDatagrams:
         self._send.argtypes = (ctypes.c_int, ctypes.c_void_p, ctypes.c_uint, ctypes.c_int)
         self._receive.argtypes = (*self._send.argtypes, ctypes.c_void_p)
         names = ctypes.create_string_buffer(BATCH * _ADDRESS)
-        received, sent = (ctypes.create_string_buffer(BATCH * size) for size in (_LARGEST, MAX_RESPONSE))
+        received, sent = (
+            ctypes.create_string_buffer(BATCH * size) for size in (_PACKET_SLOT, _RESPONSE_SLOT)
+        )
         name_length = 16 if bound.family == socket.AF_INET else _ADDRESS
         self._incoming, incoming_vectors = _messages(names, name_length, received)
         self._outgoing, outgoing_vectors = _messages(names, name_length, sent)
@@ -100,27 +105,28 @@ class BatchedDatagrams:
         )
         _, received_bytes, sent_bytes, _, outgoing_vectors = self._memory
         received, sent = memoryview(received_bytes).cast("B"), memoryview(sent_bytes).cast("B")
-        lengths = memoryview(self._incoming).cast("B").cast("I")
-        receivers = memoryview(self._outgoing).cast("B").cast("Q")
-        response_lengths = memoryview(outgoing_vectors).cast("B").cast("Q")
-        incoming, names = ctypes.addressof(self._incoming), self._names
-        length_at = _Message.length.offset // 4
+        packet_slots = [received[start : start + _LARGEST] for start in range(0, len(received), _PACKET_SLOT)]
         message_4, message_8 = ctypes.sizeof(_Message) // 4, ctypes.sizeof(_Message) // 8
+        lengths = memoryview(self._incoming).cast("B").cast("I")[_Message.length.offset // 4 :: message_4]
+        receivers = memoryview(self._outgoing).cast("B").cast("Q")[::message_8]
+        response_lengths = memoryview(outgoing_vectors).cast("B").cast("Q")[1::2]
+        incoming, names = ctypes.addressof(self._incoming), self._names
 
         def answer_batch() -> None:
             count = receive(descriptor, incoming, BATCH, socket.MSG_DONTWAIT, None)
-            answered = 0
-            for slot in range(count):
-                start = slot * _LARGEST
-                response = respond(bytes(received[start : start + lengths[slot * message_4 + length_at]]))
+            if count <= 0:
+                return
+            answered = start = 0
+            for slot, length, name in zip(packet_slots, lengths[:count].tolist(), names, strict=False):
+                response = respond(slot[:length].tobytes())
                 if response is None:
                     continue
-                start = answered * MAX_RESPONSE
                 length = len(response)
                 sent[start : start + length] = response
-                response_lengths[answered * 2 + 1] = length
-                receivers[answered * message_8] = names[slot]
+                response_lengths[answered] = length
+                receivers[answered] = name
                 answered += 1
+                start += _RESPONSE_SLOT
             if answered:
                 send(descriptor, answered)
 

@@ -69,8 +69,8 @@ class DnsServer:
         self._idle_timeout = tcp_idle_timeout
         self._connection_limit = tcp_connections
         self._connections_per_client = tcp_connections_per_client
-        self._udp = Responder(zone, MAX_DATAGRAM, _shuffled)
-        self._tcp = Responder(zone, STREAM, _shuffled)
+        self._udp = Responder(zone, MAX_DATAGRAM, _shuffled, random.random)
+        self._tcp = Responder(zone, STREAM, _shuffled, random.random)
         self._datagrams: BatchedDatagrams | SingleDatagrams | None = None
         self._listener: asyncio.Server | None = None
         self._next_epoch: asyncio.TimerHandle | None = None

@@ -1,6 +1,6 @@
 """Laws of bytes: whatever comes in, an answer or nothing comes out; and remembering changes no byte."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import dns.message
 from dns.rdataclass import RdataClass
@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from mcs.model.names import ServiceKey
 from mcs.model.preference import Preference
 from mcs.model.slices import IPV6
+from mcs_dns.choice import Shuffle
 from mcs_dns.responder import Responder
 from mcs_dns.wire import MAX_DATAGRAM, STREAM, respond
 from mcs_dns.zone import ImportedService, Zone, imported_service
@@ -157,18 +158,34 @@ def histories(draw: st.DrawFn) -> list[bytes | Chain]:
     return draw(st.lists(steps, min_size=1, max_size=20))
 
 
+def all_backwards(items: Sequence[bytes], weights: Sequence[int] | None, /) -> Sequence[bytes]:
+    """The last of all orders, whatever the weights."""
+    return items[::-1]
+
+
+def last_chance() -> float:
+    """By which the last order is taken of those that are kept."""
+    return 1 - 2**-53
+
+
 @settings(max_examples=3 * USUAL)
-@given(histories(), st.sampled_from([512, MAX_DATAGRAM, STREAM]))
+@given(
+    histories(),
+    st.sampled_from([512, MAX_DATAGRAM, STREAM]),
+    st.sampled_from([(backwards, None), (all_backwards, last_chance)]),
+)
 def test_a_responder_that_remembers_gives_the_bytes_of_one_that_does_not(
-    history: list[bytes | Chain], limit: int
+    history: list[bytes | Chain], limit: int, order: tuple[Shuffle, Callable[[], float] | None]
 ) -> None:
     zone = ZONE
-    responder = Responder(zone, limit, backwards)
+    shuffled, chance = order
+    responder = Responder(zone, limit, shuffled, chance)
     for epoch, step in enumerate(history):
         responder.epoch, responder.is_stale = epoch // 2, epoch % 3 == 1
         if isinstance(step, bytes):
-            pure = respond(step, zone, limit, backwards, responder.epoch, is_stale=responder.is_stale)
+            pure = respond(step, zone, limit, shuffled, responder.epoch, is_stale=responder.is_stale)
             assert responder.respond(step) == pure
+            assert responder.respond(b"id" + step[2:]) == (pure and b"id" + pure[2:])
         else:
             zone = responder.zone = after(zone, step)
 
@@ -185,12 +202,12 @@ PACKETS = [
 
 def test_every_name_is_answered_alike_at_first_from_memory_and_after_each_change() -> None:
     zone = ZONE
-    responder = Responder(zone, MAX_DATAGRAM, backwards)
+    responder = Responder(zone, MAX_DATAGRAM, all_backwards, last_chance)
     web = SERVICES[ServiceKey("demo", "web")]
     for changes in ({}, {}, *({key: new} for key in SERVICES for new in (web, None))):
         zone = responder.zone = zone.with_services(changes)
         for packet in PACKETS:
-            assert responder.respond(packet) == respond(packet, zone, MAX_DATAGRAM, backwards)
+            assert responder.respond(packet) == respond(packet, zone, MAX_DATAGRAM, all_backwards)
 
 
 def test_no_name_with_any_payload_gets_more_than_the_limit() -> None:

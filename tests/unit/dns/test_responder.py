@@ -1,14 +1,18 @@
 """What the responder keeps, drops and counts. That its bytes are right is a law of its own."""
 
+from collections import Counter
+from itertools import permutations
+
 import dns.message
 import pytest
 
 from mcs.model.names import ServiceKey
+from mcs.model.preference import Preference
 from mcs_dns.choice import in_order
 from mcs_dns.responder import OTHER_TYPE, Responder
 from mcs_dns.wire import MAX_DATAGRAM, respond
 from mcs_dns.zone import Zone, imported_service
-from tests.unit.dns.sample_zone import sample_services, sample_zone, service_import
+from tests.unit.dns.sample_zone import mirror, ready, sample_services, sample_zone, service_import
 
 WEB = "web.demo.svc.clusterset.local."
 DB = "db.demo.svc.clusterset.local."
@@ -103,6 +107,58 @@ def test_every_response_is_counted_once_by_type_and_code() -> None:
         (0, 1): 1,
         (OTHER_TYPE, 0): 1,
     }
+
+
+def test_a_repeated_packet_is_answered_from_memory_only_while_its_service_is_the_same() -> None:
+    zone = sample_zone()
+    answering = responder(zone)
+    for _ in range(3):
+        assert answering.respond(packet(WEB)) == respond(packet(WEB), zone)
+    answering.zone = without = zone.with_services({ServiceKey("demo", "web"): None})
+    assert answering.respond(packet(WEB)) == respond(packet(WEB), without)
+    answering.is_stale = True
+    asked = dns.message.make_query(DB, "A", id=7, use_edns=0).to_wire()
+    for is_stale in (True, True, False, True):
+        answering.is_stale = is_stale
+        assert answering.respond(asked) == respond(asked, without, is_stale=is_stale)
+
+
+def test_a_client_that_varies_its_packets_without_end_does_not_fill_the_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("mcs_dns.responder._MOST_READY", 10)
+    answering = responder()
+    for payload in range(512, 600):
+        asked = dns.message.make_query(WEB, "A", use_edns=0, payload=payload).to_wire()
+        assert answering.respond(asked) == answering.respond(asked) == respond(asked, answering.zone)
+        assert answering.ready_packets <= 10
+    answering.zone = answering.zone.with_services({ServiceKey("demo", "web"): None})
+    assert answering.ready_packets == 0
+
+
+@pytest.mark.parametrize("weights", [(1, 1), (1, 3), (5, 5, 5), (1, 2, 3), (65535, 1, 7)])
+def test_an_order_that_is_kept_comes_as_often_as_a_weighted_shuffle_gives_it(
+    weights: tuple[int, ...],
+) -> None:
+    slices = [
+        mirror("few", f"c{n}", ready(f"10.7.0.{n}"), preference=Preference(weight))
+        for n, weight in enumerate(weights)
+    ]
+    zone = sample_zone().with_services(
+        {ServiceKey("demo", "few"): imported_service(service_import("few", "Headless"), slices)}
+    )
+    steps = 5000
+    chances = iter([step / steps for step in range(steps)])
+    answering = Responder(zone, MAX_DATAGRAM, in_order, lambda: next(chances))
+    asked = packet("few.demo.svc.clusterset.local.")
+    answering.respond(asked)
+    orders = Counter(answering.respond(asked)[-16 * len(weights) :][15::16] for _ in range(steps))  # type: ignore[index]
+    for order in permutations(range(len(weights))):
+        left, share = sum(weights), 1.0
+        for place in order:
+            share *= weights[place] / left
+            left -= weights[place]
+        assert abs(orders[bytes(order)] / steps - share) <= 2 / steps
 
 
 @pytest.mark.parametrize("version", [0, 1])
