@@ -62,7 +62,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     # The last shape stays until the end of the run, and nobody else is to meet it.
-    items.sort(key=lambda item: "shape" in getattr(item, "fixturenames", ()))
+    items.sort(key=lambda item: item.path.is_relative_to(Path(__file__).parent))
 
 
 @pytest.hookimpl(wrapper=True)
