@@ -1,6 +1,7 @@
 """What a machine must be, have and permit to run whole clusters; `clusters` runs them, `binaries` builds programs.
 
 The Debian packages stand in packages.txt, one a line, so that a machine can be prepared without Python.
+`python -m tests.lab.machine` says in one line, and by its exit status, what is lacking.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import os
 import platform
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -71,3 +73,7 @@ def _refusal() -> str:
     if tried.returncode == 0:
         return ""
     return " ".join(tried.stderr.split()) or f"unshare ended with {tried.returncode}"
+
+
+if __name__ == "__main__":
+    sys.exit(unmet() or None)
