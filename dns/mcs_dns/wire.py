@@ -3,8 +3,9 @@
 `respond` is the whole behaviour as one pure function; `responder` gives the same bytes faster. Which records a
 question gets is left to `answer`, sockets to `server`.
 
-Answers are encoded by dnslib. Questions are read here, in a few bounded steps: dnslib follows compression pointers
-recursively and refuses labels that are not text, where a server must survive the first and answer the second.
+Answers are encoded by dnslib, but for the records of `records`. Questions are read here, in a few bounded steps:
+dnslib follows compression pointers recursively and refuses labels that are not text, where a server must survive the
+first and answer the second.
 
 Sources: RFC 1035 (format), RFC 2181 (truncation, 9), RFC 3225 (DO), RFC 6891 (EDNS), RFC 8914 (extended
 errors), RFC 9619 (one question).
@@ -19,6 +20,7 @@ from dnslib import RDMAP, RR, DNSBuffer, DNSLabel
 from mcs_dns.answer import Answer, Rcode, Record, Type, resolve
 from mcs_dns.choice import Choice, Shuffle, in_order, ranking
 from mcs_dns.query import Question
+from mcs_dns.records import POINTER_REACH, record_bytes
 from mcs_dns.zone import Zone
 
 STREAM = 65535
@@ -35,7 +37,6 @@ OPT = 41
 _EXTENDED_ERROR = 15
 """Option code of extended errors (RFC 8914, 2)."""
 
-_POINTER_REACH = 0x3FFF
 _MOST_RECORDS = 8
 _LARGER_FAMILY = 28
 """Bytes of an AAAA record with its name compressed; an A record has 16."""
@@ -268,13 +269,17 @@ def ranked(encoded: Encoded, epoch: int) -> Encoded:
 
 def _appended(buffer: DNSBuffer, record: Record) -> bytes:
     """The bytes of `record`, which are also appended to `buffer`."""
+    encoded = record_bytes(record, buffer.offset, buffer.names)
+    if encoded is not None:
+        buffer.append(encoded)
+        return encoded
     data = [record.data.strip('"')] if record.type == Type.TXT else record.data.split(" ")
     rdata = RDMAP[record.type.name].fromZone(data)
     start = buffer.offset
     RR(DNSLabel(record.name.encode().split(b".")), record.type, CLASS_IN, record.ttl, rdata).pack(buffer)
-    if buffer.offset > _POINTER_REACH:
+    if buffer.offset > POINTER_REACH:
         # dnslib would point to names beyond the 14 bits that a compression pointer has.
-        buffer.names = {name: at for name, at in buffer.names.items() if at <= _POINTER_REACH}
+        buffer.names = {name: at for name, at in buffer.names.items() if at <= POINTER_REACH}
     return bytes(buffer.data[start:])
 
 
