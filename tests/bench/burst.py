@@ -1,7 +1,7 @@
 """How long a thousand exports at once take, next to a bare concurrent write of the same final objects.
 
 Two kube-apiservers on one etcd and `mcs controller` as a process of its own. The measuring client applies the exports
-in east and watches both clusters until everything is everywhere. Then the controller ends, and a plain client writes
+in east and watches both clusters until everything is everywhere. Then the controller ends, and another process writes
 what came out into a namespace where nothing is yet, as fast as the servers take it: with as many connections as the
 controller may use, and with the controller's watches open. Both ways, the same client judges by the same watches.
 """
@@ -9,22 +9,20 @@ controller may use, and with the controller's watches open. Both ways, the same 
 from __future__ import annotations
 
 import asyncio
-import ssl
+import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Coroutine, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, cast
 
 import aiohttp
 import msgspec
 import yaml
 
-from mcs.controllers.clusters import REFLECTED
-from mcs.kube.transport import MAX_CONNECTIONS
-from mcs.model.names import FIELD_MANAGER, SERVICE_NAME_LABEL
+from mcs.model.names import SERVICE_NAME_LABEL
 from mcs.model.resources import (
     ENDPOINT_SLICES,
     NAMESPACES,
@@ -33,6 +31,7 @@ from mcs.model.resources import (
     SERVICES,
     Resource,
 )
+from tests.bench.burst_client import Access, Cluster, Order, Write, all_of, opened, watching
 from tests.bench.figures import Figure, percentile, ratio_figure
 from tests.lab.control_planes import ADMIN, ControlPlane, ControlPlanes, free_ports
 from tests.lab.mcs import eventually, running
@@ -43,9 +42,6 @@ SINGLE_EXPORTS = 15
 BURST, BARE, SINGLE = "burst", "bare", "single"
 LONGEST = 300
 """Seconds until a measurement is given up."""
-
-AT_ONCE = MAX_CONNECTIONS // 2
-"""Requests at a time and cluster: the other half of the connections is left to watches, as in the controller."""
 
 CRDS = Path(__file__).parents[2] / "crds"
 MCS_GROUP = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -141,7 +137,7 @@ class Arrivals:
             if not missing and not future.done():
                 future.set_result(now)
 
-    def all_of(self, namespace: str, services: Iterable[str]) -> asyncio.Future[float]:
+    def whole(self, namespace: str, services: Iterable[str]) -> asyncio.Future[float]:
         """The moment at which everything of these services is everywhere."""
         missing = {
             (cluster, kind, service)
@@ -153,61 +149,6 @@ class Arrivals:
         future: asyncio.Future[float] = asyncio.get_running_loop().create_future()
         self._awaited = namespace, missing, future
         return future
-
-
-class Cluster:
-    """A client of one API server: applies over as many connections as the controller may use, and watches."""
-
-    def __init__(self, plane: ControlPlane, session: aiohttp.ClientSession) -> None:
-        self.name = plane.name
-        self._plane = plane
-        self._session = session
-        self._headers = {"Authorization": f"Bearer {plane.tokens[ADMIN]}"}
-        self._free = asyncio.Semaphore(AT_ONCE)
-
-    async def apply(self, path: str, body: bytes) -> None:
-        """Server-side apply as the controller would, so that the same objects come out."""
-        async with (
-            self._free,
-            self._session.patch(
-                f"{self._plane.url}{path}?fieldManager={FIELD_MANAGER}&force=true",
-                data=body,
-                headers=self._headers | {"Content-Type": "application/apply-patch+yaml"},
-            ) as response,
-        ):
-            answer = await response.read()
-            assert response.status in (200, 201), answer
-
-    async def apply_object(self, resource: Resource[Any], obj: dict[str, Any]) -> None:
-        """Apply an object as a user does."""
-        metadata = obj["metadata"]
-        path = resource.path(metadata.get("namespace", ""), metadata["name"])
-        await self.apply(path, msgspec.json.encode(obj))
-
-    async def serves(self, resource: Resource[Any]) -> bool:
-        """True when these objects can be listed, and so be watched."""
-        url = f"{self._plane.url}{resource.path()}"
-        async with self._session.get(url, headers=self._headers) as response:
-            return response.status == 200
-
-    async def lines(self, resource: Resource[Any]) -> AsyncIterator[bytes]:
-        """The lines of a watch of everything, for ever."""
-        url = f"{self._plane.url}{resource.path()}?watch=true&allowWatchBookmarks=true"
-        timeout = aiohttp.ClientTimeout(total=None)
-        async with self._session.get(url, headers=self._headers, timeout=timeout) as response:
-            assert response.status == 200, await response.text()
-            async for line in response.content:
-                yield line
-
-    async def follow(self, resource: Resource[Any], arrivals: Arrivals) -> None:
-        """Judge what a watch brings."""
-        async for line in self.lines(resource):
-            arrivals.take(self.name, line)
-
-    async def drain(self, resource: Resource[Any]) -> None:
-        """Keep a watch open as the controller does, reading and not looking."""
-        async for _ in self.lines(resource):
-            pass
 
 
 class Bench:
@@ -234,35 +175,53 @@ class Bench:
                     "ready": [address],
                 },
             )
-        await _all(east.apply_object(*expanded(short)) for short in shorts)
+        await all_of(east.apply_object(*expanded(short)) for short in shorts)
 
     async def exported(self, namespace: str, services: list[str]) -> float:
         """Seconds from the first export until everything of all of them is everywhere."""
         objects = [expanded({"ServiceExport": f"{namespace}/{name}"}) for name in services]
-        arrived = self._arrivals.all_of(namespace, services)
+        arrived = self._arrivals.whole(namespace, services)
         began = time.perf_counter()
-        await _all(self._clusters["east"].apply_object(*each) for each in objects)
+        await all_of(self._clusters["east"].apply_object(*each) for each in objects)
         async with asyncio.timeout(LONGEST):
             return await arrived - began
 
-    async def written(self, services: list[str]) -> float:
+    async def written(self, services: list[str], clusters: list[Access], folder: Path) -> float:
         """Seconds until what the burst brought about is in another namespace too, written by nobody but us."""
         final = self._arrivals.final[BURST]
-        plans = [
-            [(self._clusters[cluster], bodies) for cluster, bodies in _bodies_of(final, service)]
-            for service in services
+        writes = [
+            Write(cluster, bodies) for service in services for cluster, bodies in _bodies_of(final, service)
         ]
-        arrived = self._arrivals.all_of(BARE, services)
-        began = time.perf_counter()
-        await _all(_written(cluster, bodies) for plan in plans for cluster, bodies in plan)
-        async with asyncio.timeout(LONGEST):
-            return await arrived - began
+        file = folder / "bare-write"
+        file.write_bytes(msgspec.msgpack.encode(Order(clusters, writes)))
+        async with _writer(file) as begin:
+            arrived = self._arrivals.whole(BARE, services)
+            began = time.perf_counter()
+            begin()
+            async with asyncio.timeout(LONGEST):
+                return await arrived - began
 
 
-async def _written(cluster: Cluster, bodies: list[tuple[str, bytes]]) -> None:
-    """An object, and its status after it."""
-    for path, body in bodies:
-        await cluster.apply(path, body)
+async def _follow(cluster: Cluster, resource: Resource[Any], arrivals: Arrivals) -> None:
+    """Judge what a watch brings."""
+    async for line in cluster.lines(resource):
+        arrivals.take(cluster.name, line)
+
+
+@asynccontextmanager
+async def _writer(file: Path) -> AsyncIterator[Callable[[], None]]:
+    """The process of the bare write, ready to begin when it is told."""
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "tests.bench.burst_client", str(file), stdin=pipe, stdout=pipe
+    )
+    stdin, stdout = cast("tuple[asyncio.StreamWriter, asyncio.StreamReader]", (process.stdin, process.stdout))
+    try:
+        await stdout.readline()
+        yield lambda: stdin.write(b"begin\n")
+    finally:
+        stdin.close()
+        await process.wait()
 
 
 def _bodies_of(final: Mapping[Piece, bytes], service: str) -> list[tuple[str, list[tuple[str, bytes]]]]:
@@ -291,10 +250,6 @@ def _bodies_of(final: Mapping[Piece, bytes], service: str) -> list[tuple[str, li
     return plans
 
 
-async def _all(requests: Iterable[Awaitable[None]]) -> None:
-    await asyncio.gather(*requests)
-
-
 async def measure(exports: int = EXPORTS, singles: int = SINGLE_EXPORTS) -> list[Figure]:
     """The burst next to the bare write, and one export after the burst next to one before it."""
     services = [f"api-{number}" for number in range(exports)]
@@ -309,8 +264,8 @@ async def measure(exports: int = EXPORTS, singles: int = SINGLE_EXPORTS) -> list
         await bench.prepare(BURST, services)
         await bench.prepare(BARE, services)
         await bench.prepare(SINGLE, (*before, *after))
-        async with _watching(
-            cluster.follow(resource, arrivals)
+        async with watching(
+            _follow(cluster, resource, arrivals)
             for cluster in clusters.values()
             for resource in (SERVICES, ENDPOINT_SLICES, SERVICE_IMPORTS, SERVICE_EXPORTS)
         ):
@@ -319,24 +274,12 @@ async def measure(exports: int = EXPORTS, singles: int = SINGLE_EXPORTS) -> list
                 idle = [await bench.exported(SINGLE, [name]) for name in before[1:]]
                 burst = await bench.exported(BURST, services)
                 afterwards = [await bench.exported(SINGLE, [name]) for name in after]
-            async with _watching(
-                cluster.drain(reflected.resource) for cluster in clusters.values() for reflected in REFLECTED
-            ):
-                bare = await bench.written(services)
+            bare = await bench.written(services, [_access(plane) for plane in planes], folder)
     median_before, median_after = percentile(idle, 0.5), percentile(afterwards, 0.5)
     return [
         ratio_figure(f"{exports} exports at once", burst, "s", bare),
         ratio_figure("one export after them, p50", median_after * 1000, "ms", median_before * 1000),
     ]
-
-
-@asynccontextmanager
-async def _watching(watches: Iterable[Coroutine[Any, Any, None]]) -> AsyncIterator[None]:
-    async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(watch, name="watch") for watch in watches]
-        yield
-        for task in tasks:
-            task.cancel()
 
 
 @asynccontextmanager
@@ -367,11 +310,12 @@ async def _controller(planes: ControlPlanes, folder: Path) -> AsyncIterator[None
         yield
 
 
+def _access(plane: ControlPlane) -> Access:
+    return Access(plane.name, plane.url, plane.tokens[ADMIN], str(plane.ca_file))
+
+
 async def _cluster(stack: AsyncExitStack, plane: ControlPlane) -> Cluster:
-    tls = ssl.create_default_context(cafile=str(plane.ca_file))
-    connector = aiohttp.TCPConnector(ssl=tls, limit=MAX_CONNECTIONS)
-    session = await stack.enter_async_context(aiohttp.ClientSession(connector=connector, read_bufsize=2**21))
-    cluster = Cluster(plane, session)
+    cluster = await opened(stack, _access(plane))
     for file in sorted(CRDS.glob("*.yaml")):
         crd = yaml.safe_load(file.read_text())
         await cluster.apply(f"{MCS_GROUP}/{crd['metadata']['name']}", msgspec.json.encode(crd))
