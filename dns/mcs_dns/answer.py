@@ -252,7 +252,7 @@ def _choice(endpoint: ReadyEndpoint, service_name: str) -> Choice:
 
 
 def endpoint_name(endpoint: ReadyEndpoint, service_name: str) -> str:
-    """`<hostname>.<clusterid>.<svc>.<ns>.svc.<zone>` (specification, 2.4.2)."""
+    """`<hostname>.<clusterid>.<svc>.<ns>.svc.<zone>` (specification, 2.4.1)."""
     return f"{'.'.join(endpoint.labels)}.{service_name}"
 
 

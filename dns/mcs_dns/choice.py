@@ -5,7 +5,7 @@ AAAA and SRV, in every replica and worker, so it takes no chances: the rank of a
 the epoch alone, and over many epochs it is first as often as its weight says.
 
 Sources: RFC 2782 (priority, weight); Efraimidis and Spirakis, "Weighted random sampling with a reservoir" (2006);
-specification 2.4.2 and 2.4.3 (an implementation may choose a subset, the same for both families).
+specification 2.4.1 and 2.4.2 (an implementation may choose a subset, the same for both families).
 """
 
 from collections.abc import Sequence
