@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo test test-real test-nodes test-nightly conformance lab lab-mcs lab-down check check-static bench bench-burst sync-chart clean
+.PHONY: help install demo test test-real test-nodes test-nightly conformance lab lab-mcs lab-down check check-static bench bench-burst bench-dns sync-chart clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,6 +43,7 @@ test-nodes: $(INSTALLED) ## Run the tests on two whole clusters with real nodes,
 test-nightly: $(INSTALLED) ## Run what is too long for every change, or PARTS="chaos laws" of it; needs root
 	-$(BIN)/python -m tests.lab.binaries nodes
 	-MCS_KUBERNETES=1.37 $(BIN)/python -m tests.lab.binaries nodes
+	-$(PIP) install --constraint constraints.txt --no-build-isolation --editable '.[dev,fuzz]'
 	$(BIN)/python -m tests.nightly $(PARTS)
 
 conformance: $(INSTALLED) ## Run the MCS conformance specifications in both shapes; reports go to build/conformance/; needs root
@@ -70,6 +71,10 @@ check-static: $(INSTALLED) ## Run the checks that execute nothing of the product
 bench: $(INSTALLED) ## Measure on real API servers; results also go to build/bench/
 	$(BIN)/python -m tests.lab.binaries
 	$(BIN)/python -m tests.bench.run
+
+bench-dns: $(INSTALLED) ## Measure DNS next to CoreDNS and NSD; needs the Debian packages dnsperf and nsd
+	$(BIN)/python -m tests.lab.binaries
+	$(BIN)/python -m tests.bench.run dns dns-workers dns-size dns-changes dns-features
 
 bench-burst: $(INSTALLED) ## Measure a thousand exports at once next to a bare write of the same objects
 	$(BIN)/python -m tests.lab.binaries

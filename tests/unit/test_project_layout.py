@@ -7,6 +7,7 @@ import re
 import tomllib
 import zipfile
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +104,7 @@ def test_constraints_pin_exact_versions_and_name_no_registry() -> None:
 
 def test_every_direct_dependency_is_pinned() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    wanted = (*project["dependencies"], *project["optional-dependencies"]["dev"])
+    wanted = list(chain(project["dependencies"], *project["optional-dependencies"].values()))
     pinned = {distribution(line) for line in (ROOT / "constraints.txt").read_text().splitlines()}
     assert {distribution(requirement) for requirement in wanted} - pinned == set()
 
