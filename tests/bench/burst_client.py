@@ -87,13 +87,17 @@ class Cluster:
             return response.status == 200
 
     async def lines(self, resource: Resource[Any]) -> AsyncIterator[bytes]:
-        """The lines of a watch of everything, for ever."""
+        """The lines of a watch of everything, for ever.
+
+        An API server ends the watch of a client that is behind; a new one begins with all there is.
+        """
         url = f"{self._url}{resource.path()}?watch=true&allowWatchBookmarks=true"
         timeout = aiohttp.ClientTimeout(total=None)
-        async with self._session.get(url, headers=self._headers, timeout=timeout) as response:
-            assert response.status == 200, await response.text()
-            async for line in response.content:
-                yield line
+        while True:
+            async with self._session.get(url, headers=self._headers, timeout=timeout) as response:
+                assert response.status == 200, await response.text()
+                async for line in response.content:
+                    yield line
 
     async def drain(self, resource: Resource[Any]) -> None:
         """Keep a watch open as the controller does, reading and not looking."""
