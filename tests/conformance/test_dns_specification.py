@@ -6,6 +6,7 @@ silent. dnspython asks over UDP and over TCP, and both must say the same.
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Protocol
 
 import dns.asyncquery
 import dns.flags
@@ -13,16 +14,32 @@ import dns.message
 import dns.rcode
 import pytest
 
-from mcs.model.slices import IPV6
+from mcs.model.slices import IPV6, Endpoint, EndpointConditions
 from mcs_dns.server import DnsServer
 from mcs_dns.zone import Zone
-from tests.unit.dns.sample_zone import mirror, ready, sample_services, sample_zone, service_import, zone_of
+from tests.unit.dns.sample_zone import (
+    mirror,
+    ready,
+    sample_services,
+    sample_zone,
+    service_import,
+    zone_of,
+)
 
 ORIGIN = "clusterset.local."
 Ask = Callable[..., Awaitable[dns.message.Message]]
 
 
-async def answer(server: DnsServer, name: str, type_: str) -> dns.message.Message:
+class Listening(Protocol):
+    """A server that answers the zone, as far as who asks must know it."""
+
+    @property
+    def host(self) -> str: ...
+    @property
+    def port(self) -> int: ...
+
+
+async def answer(server: Listening, name: str, type_: str) -> dns.message.Message:
     """The response to a question about a name in the zone, after checking that UDP and TCP agree."""
     full = name if name.endswith(".") else ".".join(filter(None, (name, ORIGIN)))
     query = dns.message.make_query(full, type_)
@@ -66,6 +83,16 @@ def denies(response: dns.message.Message, rcode: dns.rcode.Rcode) -> bool:
 async def test_the_schema_version_is_a_txt_record(ask: Ask) -> None:
     response = await ask("dns-version", "TXT")
     assert (data(response), response.answer[0].ttl) == (['"1.0.0"'], 28800)
+
+
+@pytest.mark.spec("practice: times to live are not prescribed", "MUST")
+async def test_every_record_but_the_schema_version_lives_as_long_as_was_configured() -> None:
+    configured = Zone.empty(ttl=30).with_services(sample_services()).as_synced()
+    async with DnsServer(configured, "127.0.0.1", 0) as server:
+        for name, type_ in (("web.demo.svc", "A"), ("_sql._tcp.db.demo.svc", "SRV"), ("", "NS"), ("x", "A")):
+            response = await answer(server, name, type_)
+            told = [*response.answer, *response.authority, *response.additional]
+            assert {rrset.ttl for rrset in told} == {30}, name
 
 
 @pytest.mark.spec("MCS-DNS#2.3.1", "MUST")
@@ -114,6 +141,11 @@ async def test_no_cluster_can_be_singled_out_of_a_clusterset_ip_service(ask: Ask
     assert denies(await ask("c1.web.demo.svc", type_), dns.rcode.NXDOMAIN)
 
 
+@pytest.mark.spec("MCS-DNS#2.3.1", "MAY")
+async def test_the_endpoints_of_a_clusterset_ip_service_have_no_names(ask: Ask) -> None:
+    assert denies(await ask("10-1-0-1.c1.web.demo.svc", "A"), dns.rcode.NXDOMAIN)
+
+
 @pytest.mark.spec("MCS-DNS#2.4.1", "MUST")
 async def test_a_headless_service_has_a_record_for_each_ready_endpoint_of_all_clusters(ask: Ask) -> None:
     assert data(await ask("db.demo.svc", "A")) == ["10.2.0.5", "10.3.0.5", "10.3.0.6", "10.4.0.5"]
@@ -145,6 +177,7 @@ async def test_a_cluster_id_may_have_two_labels(ask: Ask) -> None:
 async def test_an_endpoint_without_a_hostname_is_named_by_its_address_with_dashes(ask: Ask) -> None:
     assert data(await ask("10-3-0-6.c3.db.demo.svc", "A")) == ["10.3.0.6"]
     assert data(await ask("fd00-1--a.c1.six.demo.svc", "AAAA")) == ["fd00:1::a"]
+    assert data(await ask("fd00-1--0.c1.six.demo.svc", "AAAA")) == ["fd00:1::"]
 
 
 @pytest.mark.spec("MCS-DNS#2.1", "MUST")
@@ -157,9 +190,26 @@ async def test_names_are_compared_without_regard_to_case(ask: Ask) -> None:
 
 
 @pytest.mark.spec("MCS-DNS#2.4.1", "SHOULD")
-@pytest.mark.parametrize("type_", ["A", "AAAA", "SRV"])
-async def test_a_headless_service_without_ready_endpoints_does_not_exist(ask: Ask, type_: str) -> None:
-    assert denies(await ask("down.demo.svc", type_), dns.rcode.NXDOMAIN)
+@pytest.mark.parametrize("name", ["down.demo.svc", "_sql._tcp.down.demo.svc", "asleep.quiet.svc"])
+@pytest.mark.parametrize("type_", ["A", "AAAA", "SRV", "MX"])
+async def test_a_headless_service_without_ready_endpoints_does_not_exist(
+    ask: Ask, name: str, type_: str
+) -> None:
+    assert denies(await ask(name, type_), dns.rcode.NXDOMAIN)
+
+
+@pytest.mark.spec("MCS-DNS#2.4.1: ready endpoints", "MUST")
+async def test_ready_alone_decides_and_what_is_not_said_is_ready() -> None:
+    serving = EndpointConditions(ready=False, serving=True, terminating=True)
+    leaving = EndpointConditions(ready=True, serving=True, terminating=True)
+    endpoints = (
+        Endpoint(addresses=("10.0.0.1",)),
+        Endpoint(addresses=("10.0.0.2",), conditions=serving),
+        Endpoint(addresses=("10.0.0.3",), conditions=leaving),
+    )
+    zone = zone_of((service_import("db", "Headless"), (mirror("db", "c1", *endpoints),)))
+    async with DnsServer(zone, "127.0.0.1", 0) as server:
+        assert data(await answer(server, "db.demo.svc", "A")) == ["10.0.0.1", "10.0.0.3"]
 
 
 @pytest.mark.spec("MCS-DNS#2.4.1", "MUST")
@@ -173,6 +223,13 @@ async def test_a_and_aaaa_name_the_same_endpoints() -> None:
             data(await answer(server, "db.demo.svc", "AAAA")),
         )
     assert [address.rsplit(".", 1)[1] for address in v4] == [address.rsplit(":", 1)[1] for address in v6]
+
+
+@pytest.mark.spec("practice: clients take the first address", "SHOULD")
+@pytest.mark.parametrize("type_", ["A", "SRV"])
+async def test_several_records_come_in_a_changing_order(ask: Ask, type_: str) -> None:
+    first = {(await ask("db.demo.svc", type_)).answer[0][0].to_text() for _ in range(60)}
+    assert len(first) == 4
 
 
 @pytest.mark.spec("MCS-DNS#2.4.2", "MUST")
@@ -221,7 +278,16 @@ async def test_srv_at_the_service_itself_has_one_record_for_each_target_and_port
     [("web.demo.svc", type_) for type_ in ("AAAA", "TXT", "MX", "HTTPS", "PTR", "SOA")]
     + [
         ("six.demo.svc", "A"),
+        ("db.demo.svc", "TXT"),
+        ("db.demo.svc", "SOA"),
+        ("db-0.c3.db.demo.svc", "AAAA"),
+        ("db-0.c3.db.demo.svc", "SRV"),
+        ("_http._tcp.web.demo.svc", "A"),
+        ("_tcp.web.demo.svc", "SRV"),
         ("pending.demo.svc", "A"),
+        ("pending.demo.svc", "AAAA"),
+        ("dns-version", "A"),
+        ("dns", "A"),
         ("", "A"),
         ("svc", "A"),
         ("demo.svc", "A"),
@@ -244,7 +310,10 @@ async def test_a_name_that_exists_without_the_type_gets_no_data(ask: Ask, name: 
         ("nosuch", "A"),
         ("_nosuch._tcp.web.demo.svc", "SRV"),
         ("_http._udp.web.demo.svc", "SRV"),
+        ("_sql._udp.db.demo.svc", "SRV"),
         ("x.c2.db.demo.svc", "A"),
+        ("x.y.c4.eu.db.demo.svc", "AAAA"),
+        ("x.dns-version", "TXT"),
     ],
 )
 async def test_a_name_that_does_not_exist_gets_nxdomain(ask: Ask, name: str, type_: str) -> None:
@@ -257,13 +326,15 @@ async def test_a_name_that_does_not_exist_gets_nxdomain(ask: Ask, name: str, typ
 async def test_the_zone_has_its_soa_and_ns_at_the_apex(ask: Ask) -> None:
     (soa,) = data(await ask("", "SOA"))
     assert soa.split()[:2] == ["ns.dns.clusterset.local.", "hostmaster.clusterset.local."]
-    response = await ask("", "NS")
-    assert data(response) == ["ns.dns.clusterset.local."]
-    assert data(await ask("ns.dns", "A")) == ["10.96.0.10"]
-    assert sorted(rrset.to_text().split()[-1] for rrset in response.additional) == [
-        "10.96.0.10",
-        "fd00:96::10",
-    ]
+    assert data(await ask("", "NS")) == ["ns.dns.clusterset.local."]
+
+
+@pytest.mark.spec("RFC1035#3.3.11", "SHOULD")
+async def test_the_name_server_has_the_addresses_that_it_was_given() -> None:
+    async with DnsServer(sample_zone(), "127.0.0.1", 0) as server:
+        assert data(await answer(server, "ns.dns", "A")) == ["10.96.0.10"]
+        additional = (await answer(server, "", "NS")).additional
+    assert sorted(rrset.to_text().split()[-1] for rrset in additional) == ["10.96.0.10", "fd00:96::10"]
 
 
 @pytest.mark.spec("RFC2308#5", "SHOULD")
