@@ -35,8 +35,11 @@ log = structlog.get_logger(__name__)
 T = TypeVar("T", bound=KubernetesObject)
 
 FIRST_PAUSE = 0.2
-LONGEST_PAUSE = 30.0
-"""Bounds of the pause after errors, in seconds; it doubles from one to the other."""
+LONGEST_PAUSE = 20.0
+"""Bounds of the pause after errors, in seconds; it doubles from one to the other.
+
+Together with a connection attempt in vain the longest leaves less than 30 s from the end of an outage to its news.
+"""
 
 SETTLED = 10.0
 """Seconds that a watch without events must last before an earlier error counts as over; connecting takes at most 5."""
