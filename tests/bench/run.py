@@ -7,11 +7,22 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
-from tests.bench import burst, decode, dns, propagation
+from tests.bench import (
+    burst,
+    decode,
+    dns,
+    dns_changes,
+    dns_features,
+    dns_size,
+    dns_workers,
+    propagation,
+)
+from tests.bench.dns_load import MissingProgramError
 from tests.bench.figures import Figure
 
 BUILD = Path(__file__).parents[2] / "build" / "bench"
@@ -19,22 +30,35 @@ MEASUREMENTS: dict[str, Callable[[], Awaitable[Sequence[Figure]]]] = {
     "burst": burst.measure,
     "decode": decode.measure,
     "dns": dns.measure,
+    "dns-changes": dns_changes.measure,
+    "dns-features": dns_features.measure,
+    "dns-size": dns_size.measure,
+    "dns-workers": dns_workers.measure,
     "propagation": propagation.measure,
 }
 
 
-def main(names: Sequence[str]) -> None:
-    """Run the named measurements, or all."""
+def main(names: Sequence[str]) -> int:
+    """Run the named measurements, or all; 1 when one had to be left out for want of a program."""
+    left_out = 0
     for name in names or MEASUREMENTS:
-        figures = asyncio.run(_awaited(MEASUREMENTS[name]))
+        before = os.getloadavg()[0]
+        try:
+            figures = asyncio.run(_awaited(MEASUREMENTS[name]))
+        except MissingProgramError as missing:
+            print(f"\n{name}: left out, {missing}")
+            left_out = 1
+            continue
         write(name, figures)
-        print(f"\n{name}")
-        print(f"  {'':56} {'value':>12} {'baseline':>12} {'ratio':>8}")
+        print(f"\n{name} (load average {before:.1f} before, {os.getloadavg()[0]:.1f} after)")
+        print(f"  {'':72} {'value':>12} {'baseline':>12} {'ratio':>8}")
         for figure in figures:
             print(
-                f"  {figure['name']:56} {figure['value']:>12,.3f} {figure['baseline']:>12,.3f} "
-                f"{figure['ratio']:>8.3f}  {figure['unit']}"
+                f"  {figure['name']:72} {figure['value']:>12,.3f} {figure['baseline']:>12,.3f} "
+                f"{figure['ratio']:>8.3f}  {figure['unit']}",
+                flush=True,
             )
+    return left_out
 
 
 def write(name: str, figures: Sequence[Figure]) -> Path:
@@ -50,4 +74,4 @@ async def _awaited(measure: Callable[[], Awaitable[Sequence[Figure]]]) -> Sequen
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(main(sys.argv[1:]))
