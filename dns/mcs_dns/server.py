@@ -218,8 +218,10 @@ def bound_pair(host: str, port: int, *, is_shared: bool = False) -> tuple[socket
 
 
 def _bound(host: str, port: int, kind: socket.SocketKind, is_shared: bool) -> socket.socket:
-    family, _, _, _, address = socket.getaddrinfo(host, port, type=kind, flags=socket.AI_NUMERICHOST)[0]
-    bound = socket.socket(family, kind)
+    found = socket.getaddrinfo(host, port, type=kind, flags=socket.AI_NUMERICHOST)
+    family, _, protocol, _, address = found[0]
+    # Only where the protocol is said does asyncio turn off Nagle's algorithm, which would hold back pipelined answers.
+    bound = socket.socket(family, kind, protocol)
     try:
         if kind == socket.SOCK_STREAM:
             # For datagrams the same option would let a second server take the port unnoticed.

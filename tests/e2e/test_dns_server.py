@@ -13,7 +13,7 @@ import uvloop
 
 from mcs.model.names import ServiceKey
 from mcs.testing.virtual_time import run_virtual
-from mcs_dns.server import DnsServer
+from mcs_dns.server import DnsServer, bound_pair
 from mcs_dns.zone import imported_service
 from tests.unit.dns.sample_zone import mirror, ready, sample_zone, service_import, zone_of
 
@@ -109,6 +109,23 @@ async def test_queries_sent_without_waiting_are_all_answered_in_one_connection()
         writer.close()
         await writer.wait_closed()
     assert ids == list(range(100))
+
+
+async def test_an_answer_does_not_wait_until_the_client_has_acknowledged_the_one_before() -> None:
+    accepted: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+    def accept(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connection = writer.get_extra_info("socket")
+        accepted.set_result(connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+        writer.close()
+
+    stream, datagram = bound_pair("127.0.0.1", 0)
+    datagram.close()
+    async with await asyncio.start_server(accept, sock=stream):
+        _, writer = await asyncio.open_connection(*stream.getsockname())
+        assert await accepted
+        writer.close()
+        await writer.wait_closed()
 
 
 async def test_a_query_may_arrive_byte_by_byte() -> None:
