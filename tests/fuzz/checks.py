@@ -131,9 +131,8 @@ class Streams:
     """
 
     def __init__(self) -> None:
-        sample = sample_zone()
-        single = {key: sample.services[key] for key in (_WEB, ServiceKey("demo", "unnamed"))}
-        self._zone = Zone.empty().with_services(dict(single)).as_synced()
+        web = service_import("web", ips=("10.96.0.7",), ports=(("http", "TCP", 80),))
+        self._zone = Zone.empty().with_services({_WEB: imported_service(web, ())}).as_synced()
         self._server = DnsServer(self._zone, "127.0.0.1", 0)
         self._connection: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 

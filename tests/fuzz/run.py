@@ -21,15 +21,19 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 from typing import IO
 
 from tests.fuzz.inputs import TARGETS, Target, committed, dictionary, seeds
+from tests.fuzz.mutation import mutated_packet, mutated_stream
 
 FOLDER = Path(__file__).parents[2] / "build" / "fuzz"
 STREAMS_OF_ALL = 20
 """One in so many inputs is a TCP stream; it costs some times what a packet does."""
 
 _LONGEST = {"packets": 700, "streams": 2000}
+_BY_BYTES = 0.4
+"""Of so many inputs libFuzzer changes bytes without a thought of DNS."""
 _HANGS_AFTER = 30
 """Seconds after which an input counts as one that hangs."""
 _TRIED = re.compile(r"stat::number_of_executed_units: (\d+)")
@@ -143,7 +147,14 @@ def search_alone(share: Share, folder: Path) -> None:
         "print_final_stats": 1,
     }
     arguments = [f"-{name}={value}" for name, value in options.items()]
-    atheris.Setup([sys.argv[0], *arguments, str(reached), str(beginning)], judge)
+
+    def mutated(data: bytes, longest: int, number: int) -> bytes:
+        chance = Random(number)
+        if chance.random() < _BY_BYTES:
+            return bytes(atheris.Mutate(data, longest))
+        return (mutated_packet if share.target == "packets" else mutated_stream)(data, chance)[:longest]
+
+    atheris.Setup([sys.argv[0], *arguments, str(reached), str(beginning)], judge, custom_mutator=mutated)
     atheris.Fuzz()
 
 

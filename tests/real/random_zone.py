@@ -177,7 +177,7 @@ def _slices(world: World, chance: Random, namespace: str, service: str, traits: 
         each = endpoint_slice(namespace, service, cluster, family, [], ports, f"{service}-{number}")
         if chance.random() < 0.05:
             each["metadata"]["labels"]["endpointslice.kubernetes.io/managed-by"] = _KUBERNETES_OWN
-        network = f"{_NETWORKS[family, _kind_of(each) in _STRANGE]}{len(world.slices)}"
+        network = f"{_NETWORKS[family, _kind_of(each) in _STRANGE]}{len(world.slices) + 1}"
         each["endpoints"] = [_endpoint(chance, network, index) for index in range(count)]
         made.append(each)
         world.slices.append(each)
