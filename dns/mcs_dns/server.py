@@ -59,8 +59,8 @@ class DnsServer:
         port: int,
         *,
         tcp_idle_timeout: float = 10.0,
-        tcp_connections: int = 256,
-        tcp_connections_per_client: int = 64,
+        tcp_connections: int = 768,
+        tcp_connections_per_client: int = 256,
         bound: tuple[socket.socket, socket.socket] | None = None,
     ) -> None:
         self.host = host

@@ -283,6 +283,21 @@ async def test_nothing_is_remembered_as_absent_from_the_time_before_the_first_sy
         await asyncio.sleep(0.02)
 
 
+async def test_a_hundred_new_names_at_once_are_all_answered(front: Front) -> None:
+    names = [f"s{number}.demo.svc" for number in range(100)]
+    front.server.zone = zone().with_services(
+        {
+            ServiceKey("demo", f"s{number}"): imported_service(
+                service_import(f"s{number}", ips=(f"10.96.2.{number}",)), []
+            )
+            for number in range(100)
+        }
+    )
+    async with asyncio.TaskGroup() as asking:
+        tasks = [asking.create_task(asked(front.port, name, "A"), name=name) for name in names]
+    assert [addresses(task.result()) for task in tasks] == [[f"10.96.2.{number}"] for number in range(100)]
+
+
 async def test_it_answers_again_soon_after_our_server_was_away(resolver: Resolver, tmp_path: Path) -> None:
     (server_port,) = free_ports(1)
     async with forwarding(resolver, server_port, tmp_path) as port:
