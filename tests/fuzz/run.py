@@ -9,7 +9,6 @@ that ends with .bin. Needs atheris: the extra `fuzz` of this project.
 from __future__ import annotations
 
 import argparse
-import asyncio
 import os
 import re
 import secrets
@@ -23,6 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import IO
+
+import uvloop
 
 from tests.fuzz.inputs import TARGETS, Target, committed, dictionary, seeds
 from tests.fuzz.mutation import mutated_packet, mutated_stream
@@ -164,7 +165,7 @@ def judge_of(target: Target) -> Callable[[bytes], None]:
 
     if target == "packets":
         return Packets()
-    loop = asyncio.new_event_loop()
+    loop = uvloop.new_event_loop()
     streams = Streams()
     loop.run_until_complete(streams.__aenter__())
     return lambda data: loop.run_until_complete(streams.check(data))
