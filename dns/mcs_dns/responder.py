@@ -7,7 +7,8 @@ the same bytes is a law in the tests.
 """
 
 from bisect import bisect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from functools import lru_cache
 from itertools import accumulate, permutations
 from math import prod
 
@@ -60,6 +61,7 @@ _MOST_READY = 50_000
 _MOST_ORDERED = 3
 """Answer records of which all orders are kept, six at most; of more it would be too many."""
 
+_LONGEST_QUESTION = 255 + 4
 _CLASS_IN = bytes((0, 1))
 _TRANSFERS = frozenset({Type.AXFR.to_bytes(2), Type.IXFR.to_bytes(2)})
 
@@ -129,7 +131,8 @@ class _Kept:
         return self.ranked
 
 
-def _shares(weights: Sequence[int]) -> list[float]:
+@lru_cache
+def _shares(weights: tuple[int, ...]) -> list[float]:
     """Where the chance of one order ends and that of the next begins, in the order of `permutations`.
 
     As in a weighted shuffle each place goes to one of those that are left, by the shares of their weights.
@@ -264,7 +267,7 @@ class Responder:
         if opt is None or packet[2] & 0xF8:
             return None
         key = question[:-4].lower() + question[-4:]
-        kept = self._kept.get(key) or self._denial_of_absent_service(key)
+        kept = self._kept.get(key) or self._kept_anew(key)
         if kept is None or kept.size + len(question) + len(opt) > limit:
             return None
         numbers = kept.numbers_with_opt if opt else kept.numbers
@@ -285,16 +288,19 @@ class Responder:
         self._ready[packet] = ready
         ready[1].packets.append(packet)
 
-    def _denial_of_absent_service(self, question: bytes) -> _Kept | None:
-        """What denies an ordinary question for a service, or below one, that the zone does not have; else None."""
+    def _kept_anew(self, question: bytes) -> _Kept | None:
+        """What answers an ordinary question in lower case that has nothing kept, or None.
+
+        That is the denial of a service, or of what is below one, that the zone does not have, or the answer of one
+        that it has, which is kept from now on.
+        """
         for below_services in self._below_services:
             if question.endswith(below_services, 0, -4):
                 break
         else:
             return None
-        kept = self._denials.get((below_services, len(question)))
         end = len(question) - 4 - len(below_services)
-        if kept is None or question[-2:] != _CLASS_IN:
+        if question[-2:] != _CLASS_IN or len(question) > _LONGEST_QUESTION:
             return None
         service = namespace = -1
         offset = 0
@@ -310,7 +316,9 @@ class Responder:
             question[namespace + 1 : end].decode("latin-1"),
             question[service + 1 : namespace].decode("latin-1"),
         )
-        return None if key in self._zone.services else kept
+        if key not in self._zone.services:
+            return self._denials.get((below_services, len(question)))
+        return self._encoded(question)[1] if _type_of(question) in _KEPT_TYPES else None
 
     def _respond_generally(self, packet: bytes) -> bytes | None:
         response = response_by_rules(
@@ -326,7 +334,7 @@ class Responder:
         return response
 
     def _encoded_and_counted(self, query: Query) -> Encoded:
-        encoded = refusal_of(query) or self._encoded(query)
+        encoded = refusal_of(query) or self._encoded(query.key)[0]
         self._counter(_counted_type(query.question), encoded.rcode)[0] += 1
         return encoded
 
@@ -338,13 +346,12 @@ class Responder:
         kept = self._kept.get(query.key)
         return ranked(encoded, self.epoch) if kept is None else kept.ranked_in(self.epoch)
 
-    def _encoded(self, query: Query) -> Encoded:
-        key = query.key
+    def _encoded(self, key: bytes) -> tuple[Encoded, _Kept | None]:
+        """The answer of the present zone, and what is kept of it, if anything is."""
         kept = self._kept.get(key)
         if kept is not None:
-            return self._with_present_serial(kept.encoded)
-        question = question_of(key)
-        answer = resolve(question, self._zone)
+            return self._with_present_serial(kept.encoded), kept
+        answer = resolve(question_of(key), self._zone)
         if answer.rcode == Rcode.NXDOMAIN:
             for below_services in self._below_services:
                 if key[:-4].endswith(below_services):
@@ -353,13 +360,13 @@ class Responder:
                     if denial is None:
                         denial = _Kept(encoded_answer(key, answer), None)
                         self._denials[below_services, len(key)] = denial
-                    return self._with_present_serial(denial.encoded)
+                    return self._with_present_serial(denial.encoded), denial
         encoded = encoded_answer(key, answer)
-        if answer.rcode == Rcode.NOERROR and answer.service is not None and query.type in _KEPT_TYPES:
+        if answer.rcode == Rcode.NOERROR and answer.service is not None and _type_of(key) in _KEPT_TYPES:
             counter = self._counter(_counted_type(key), encoded.rcode)
-            self._kept[key] = _Kept(encoded, counter, is_ordered=self._has_chance)
+            kept = self._kept[key] = _Kept(encoded, counter, is_ordered=self._has_chance)
             self._questions.setdefault(answer.service, []).append(key)
-        return encoded
+        return encoded, kept
 
     def _with_present_serial(self, encoded: Encoded) -> Encoded:
         """`encoded` as of the present zone: an SOA ends with five numbers, of which the first is the serial."""
@@ -369,8 +376,12 @@ class Responder:
         return encoded._replace(authority=(soa[:-20] + self._serial + soa[-16:],))
 
 
+def _type_of(question: bytes) -> int:
+    return question[-4] << 8 | question[-3]
+
+
 def _counted_type(question: bytes) -> int:
-    type_ = question[-4] << 8 | question[-3]
+    type_ = _type_of(question)
     return type_ if type_ in _COUNTED_TYPES else OTHER_TYPE
 
 

@@ -20,7 +20,7 @@ from dnslib import RDMAP, RR, DNSBuffer, DNSLabel
 from mcs_dns.answer import Answer, Rcode, Record, Type, resolve
 from mcs_dns.choice import Choice, Shuffle, in_order, ranking
 from mcs_dns.query import Question
-from mcs_dns.records import POINTER_REACH, record_bytes
+from mcs_dns.records import record_bytes
 from mcs_dns.zone import Zone
 
 STREAM = 65535
@@ -237,13 +237,20 @@ def _labels(name: bytes) -> list[bytes]:
 
 def encoded_answer(key: bytes, answer: Answer) -> Encoded:
     """`answer` to the question `key` (lower case) as bytes, compressed as if it followed header and question."""
-    buffer = DNSBuffer(bytes(12))
-    buffer.offset = 12
-    buffer.encode_name(DNSLabel(_labels(key)))
-    buffer.append(key[-4:])
+    offset, names = 12, {}
+    labels = tuple(_labels(key))
+    for position, label in enumerate(labels):
+        names[labels[position:]] = offset
+        offset += 1 + len(label)
+    offset = 12 + len(key)
 
     def chunks(records: tuple[Record, ...]) -> tuple[bytes, ...]:
-        return tuple(_appended(buffer, record) for record in records)
+        nonlocal offset
+        encoded = []
+        for record in records:
+            encoded.append(_encoded_record(record, offset, names))
+            offset += len(encoded[-1])
+        return tuple(encoded)
 
     return Encoded(
         rcode=answer.rcode,
@@ -267,20 +274,17 @@ def ranked(encoded: Encoded, epoch: int) -> Encoded:
     )
 
 
-def _appended(buffer: DNSBuffer, record: Record) -> bytes:
-    """The bytes of `record`, which are also appended to `buffer`."""
-    encoded = record_bytes(record, buffer.offset, buffer.names)
+def _encoded_record(record: Record, offset: int, names: dict[tuple[bytes, ...], int]) -> bytes:
+    """The bytes of `record` at `offset`; `names` as of `record_bytes`."""
+    encoded = record_bytes(record, offset, names)
     if encoded is not None:
-        buffer.append(encoded)
         return encoded
+    buffer = DNSBuffer(bytes(offset))
+    buffer.offset, buffer.names = offset, names
     data = [record.data.strip('"')] if record.type == Type.TXT else record.data.split(" ")
     rdata = RDMAP[record.type.name].fromZone(data)
-    start = buffer.offset
     RR(DNSLabel(record.name.encode().split(b".")), record.type, CLASS_IN, record.ttl, rdata).pack(buffer)
-    if buffer.offset > POINTER_REACH:
-        # dnslib would point to names beyond the 14 bits that a compression pointer has.
-        buffer.names = {name: at for name, at in buffer.names.items() if at <= POINTER_REACH}
-    return bytes(buffer.data[start:])
+    return bytes(buffer.data[offset:])
 
 
 def assembled(

@@ -21,6 +21,12 @@ RECORDS = [
     Record("b.east.db.shop.svc.clusterset.local", 5, Type.A, "10.0.0.2"),
     Record(f"{'x' * 63}.db.shop.svc.clusterset.local", 5, Type.A, "1.2.3.4"),
     Record("local", 5, Type.A, "10.0.0.3"),
+    Record(
+        "clusterset.local",
+        5,
+        Type.SOA,
+        "ns.dns.clusterset.local. hostmaster.clusterset.local. 4294967295 7200 1800 86400 5",
+    ),
 ]
 
 
@@ -56,6 +62,6 @@ def test_no_pointer_reaches_further_than_it_can() -> None:
     assert again.startswith((0xC000 | POINTER_REACH - 3).to_bytes(2))
 
 
-@pytest.mark.parametrize("type_", set(Type) - {Type.A, Type.AAAA, Type.SRV})
+@pytest.mark.parametrize("type_", set(Type) - {Type.A, Type.AAAA, Type.SRV, Type.SOA})
 def test_other_types_are_left_to_dnslib(type_: Type) -> None:
     assert record_bytes(Record("local", 5, type_, "?"), 0, {}) is None
