@@ -14,7 +14,7 @@ from dataclasses import replace
 import structlog
 
 from mcs_dns.messages import Changes, Report, receive, send
-from mcs_dns.server import DnsServer
+from mcs_dns.server import DnsServer, collect_rarely
 from mcs_dns.zone import Zone
 
 _REPORT_SECONDS = 1.0
@@ -63,6 +63,7 @@ def main(control: str, datagram: str, stream: str) -> None:
         wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )
+    collect_rarely()
     sockets = (socket.socket(fileno=int(descriptor)) for descriptor in (control, datagram, stream))
     if sys.platform == "linux":
         import uvloop

@@ -22,6 +22,7 @@ from mcs.kube.config import connect
 from mcs.kube.errors import ConfigError
 from mcs.model.names import ClusterId
 from mcs.web.requests import RequestCounts
+from mcs_dns.server import collect_rarely
 
 log = structlog.get_logger(__name__)
 
@@ -85,6 +86,7 @@ def run_dns(
     counts = RequestCounts()
 
     async def main() -> None:
+        collect_rarely()
         await check_configuration(kubeconfig, {cluster: context})
         opener = client_opener(cluster, kubeconfig, context, counts)
         process = DnsProcess(cluster, opener, dns_options, requests=counts)
