@@ -16,7 +16,7 @@ import msgspec
 import structlog
 from msgspec.structs import replace
 
-from mcs.kube.errors import Conflict, Invalid, NamespaceTerminating, NotFound
+from mcs.kube.errors import Invalid, NamespaceTerminating, NotFound
 from mcs.model.actions import Action, Apply, Delete, RecordEvent
 from mcs.model.events import Event
 from mcs.model.meta import KubernetesObject
@@ -182,11 +182,6 @@ class Executor:
                 subresource=action.subresource,
                 force=before is not None or not action.is_hashed,
             )
-        except Conflict:
-            # Whose it is, the next attempt knows.
-            if before is None:
-                await self._look(action.resource, key)
-            raise
         except NamespaceTerminating:
             log.info(
                 "namespace is terminating",

@@ -8,8 +8,8 @@
 
 {{/* What it asks besides of the members that it writes to. */}}
 {{- define "mcs.writingRules" -}}
-- {apiGroups: [""], resources: [services], verbs: [get, create, patch, delete]}
-- {apiGroups: [discovery.k8s.io], resources: [endpointslices], verbs: [get, create, patch, delete]}
+- {apiGroups: [""], resources: [services], verbs: [create, patch, delete]}
+- {apiGroups: [discovery.k8s.io], resources: [endpointslices], verbs: [create, patch, delete]}
 # OpenShift asks for it before a slice may hold addresses of pods.
 - {apiGroups: [discovery.k8s.io], resources: [endpointslices/restricted], verbs: [create]}
 - {apiGroups: [multicluster.x-k8s.io], resources: [serviceimports], verbs: [get, create, patch, delete]}
