@@ -78,7 +78,7 @@ class Resolver:
 
 COREDNS = Resolver("CoreDNS", minimum=5)
 NODE_LOCAL_DNS = Resolver("Node-local DNS", minimum=5)
-UNBOUND = Resolver("unbound", servfail_kept=5, recovery=20, additional="never")
+UNBOUND = Resolver("unbound", servfail_kept=5, recovery=30, additional="never")
 DNSMASQ = Resolver("dnsmasq", additional="at first")
 RESOLVERS = (COREDNS, NODE_LOCAL_DNS, UNBOUND, DNSMASQ)
 
