@@ -1,11 +1,12 @@
 """What is too long for continuous integration: all of it by `make test-nightly`, some by PARTS.
 
-The other Kubernetes minor, conformance again and again, a long chaos, and long searches for inputs that break a law.
+The other Kubernetes minor, conformance again and again, a long chaos, many zones next to CoreDNS, and long searches for
+inputs that break a law.
 Each part is a pytest of its own, so that none can spoil the next; a part counts as failed when a test of it failed, was
 skipped, or when none was collected. What a part prints goes to the terminal and, with its report, to build/nightly.
 
-MCS_SEED repeats a search or a chaos; MCS_CHURN, MCS_KILLS, MCS_EXAMPLES, MCS_STORMS and MCS_INPUTS make them shorter or
-longer.
+MCS_SEED repeats a search or a chaos; MCS_CHURN, MCS_KILLS, MCS_EXAMPLES, MCS_STORMS, MCS_ZONES and MCS_INPUTS make them
+shorter or longer.
 """
 
 from __future__ import annotations
@@ -71,6 +72,9 @@ def parts(seed: int) -> dict[str, Part]:
         "laws": Part(
             ("tests/laws", f"--hypothesis-seed={seed}", "--timeout=7200"),
             {"MCS_EXAMPLES": "5000", "MCS_STORMS": "200"},
+        ),
+        "zones": Part(
+            ("tests/real/test_dns_against_coredns.py",), {"MCS_ZONES": "20", "MCS_SEED": str(seed)}
         ),
         "fuzz": Part(
             ("tests/fuzz/search.py", "--timeout=43200", "-s"),
