@@ -23,6 +23,9 @@ MARKER_ADDRESS = "10.99.99.99"
 _CLUSTERS = ("c1", "c2", "c3", "c1", "c2", "c4.eu", "c4.us", "", "Not_An_Id")
 _PORTS = (
     ("http", "TCP", 80),
+    ("http", "TCP", 8080),
+    ("http", "UDP", 80),
+    ("dns", "TCP", 53),
     ("https", "TCP", 443),
     ("dns", "UDP", 53),
     ("dns-tcp", "TCP", 53),
@@ -162,13 +165,15 @@ def _headless(world: World, chance: Random, namespace: str, service: str) -> Non
 def _some_ports(chance: Random) -> list[tuple[str, str, int]]:
     if chance.random() < 0.2:
         return [("", chance.choice(("TCP", "UDP")), 8080)]
-    return chance.sample(_PORTS, chance.choice((0, 1, 1, 2, 3)))
+    chosen = chance.sample(_PORTS, chance.choice((0, 1, 1, 2, 3)))
+    # Of one name there is one port in a slice, but other slices may say another protocol or number.
+    return list({port[0]: port for port in chosen}.values())
 
 
 def _slices(world: World, chance: Random, namespace: str, service: str, traits: list[str]) -> list[Object]:
     made = []
     for number in range(chance.choice((0, 1, 1, 2, 3, 4))):
-        family = chance.choice(("IPv4", "IPv4", "IPv6"))
+        family = chance.choice(("IPv4", "IPv4", "IPv6", "IPv6"))
         count = 40 if chance.random() < 0.1 else chance.choice((0, 1, 1, 2, 3, 5))
         ports = _some_ports(chance)
         if ports and chance.random() < 0.1:
@@ -201,7 +206,7 @@ def _endpoint(chance: Random, network: str, index: int) -> Object:
     conditions = {} if ready is None else {"ready": ready}
     if chance.random() < 0.2:
         conditions |= {"serving": chance.random() < 0.5, "terminating": chance.random() < 0.5}
-    hostname = chance.choice((None, None, "h-0", f"h-{index}", f"h-{index}", "c1"))
+    hostname = chance.choice((None, None, None, "h-0", f"h-{index}", "c1"))
     return {"addresses": addresses, "conditions": conditions} | ({"hostname": hostname} if hostname else {})
 
 
@@ -231,7 +236,8 @@ def _names_of(world: World, base: str, ports: list[Any], slices: list[Object], t
     world.name(base, "service", *traits)
     world.name(f"absent-{base}", "service", "absent")
     for name, protocol, _ in [*ports, ("http", "TCP", 0), ("nobody", "UDP", 0)]:
-        existing = "existing port" if (name, protocol) in {port[:2] for port in ports} else "absent port"
+        numbers = {port[2] for port in ports if port[:2] == (name, protocol)}
+        existing = "existing port" if any(numbers) else "port without a number" if numbers else "absent port"
         protocol = protocol.lower()
         if name:
             world.name(f"_{name}._{protocol}.{base}", "port", existing, *traits)

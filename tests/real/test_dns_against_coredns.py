@@ -36,8 +36,8 @@ from tests.real.two_servers import (
 
 SEED = int(os.environ.get("MCS_SEED") or secrets.randbelow(2**32))
 ZONES = int(os.environ.get("MCS_ZONES") or 1)
-SERVICES = 12
-ENOUGH_ZONES = 8
+SERVICES = 10
+ENOUGH_ZONES = 20
 """In so many zones every listed difference occurs."""
 
 LISTED = known_differences(Path(__file__).with_name("coredns_differences.yaml"))

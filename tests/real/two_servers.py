@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -26,10 +26,11 @@ Transport = Literal["udp", "edns", "dnssec", "tcp"]
 TRANSPORTS: tuple[Transport, ...] = ("udp", "edns", "dnssec", "tcp")
 Side = Literal["coredns", "ours"]
 SECTIONS = ("answer", "authority", "additional")
-_TRIES = 2
-_SECONDS = 1.5
-_CONNECTIONS = 6
+_PATIENCE = (1.0, 2.0, 4.0)
+"""Seconds for each time that a question is asked; a busy machine may lose or delay a response or two."""
+_AT_A_TIME = 4
 _BATCH = 50
+"""Questions of one socket."""
 
 
 @dataclass(frozen=True)
@@ -174,48 +175,54 @@ class Client:
         self._port = port
 
     async def ask(self, questions: Sequence[Question]) -> list[bytes]:
-        """The responses, in the order of the questions; empty for one that does not come."""
-        answers: list[bytes] = [b""] * len(questions)
-        places = asyncio.Semaphore(_CONNECTIONS)
-
-        async def ask_some(
-            over: Callable[[Sequence[Question]], Awaitable[list[bytes]]], some: list[int]
-        ) -> None:
-            async with places:
-                for index, packet in zip(some, await over([questions[index] for index in some]), strict=True):
-                    answers[index] = packet
-
-        async with asyncio.TaskGroup() as batches:
-            for over, is_tcp in ((self._over_tcp, True), (self._over_udp, False)):
-                chosen = [
-                    index for index, each in enumerate(questions) if (each.transport == "tcp") is is_tcp
+        """The responses, in the order of the questions; empty for one that does not come however often it is asked."""
+        responses: dict[int, bytes] = {}
+        for patience in _PATIENCE:
+            # Over TCP, one question that gets no response ends the connection and takes the others with it.
+            size = _BATCH if patience == _PATIENCE[0] else 1
+            over_tcp, over_udp = (
+                [
+                    index
+                    for index, each in enumerate(questions)
+                    if index not in responses and (each.transport == "tcp") is is_tcp
                 ]
-                for start in range(0, len(chosen), _BATCH):
-                    batches.create_task(ask_some(over, chosen[start : start + _BATCH]), name=f"ask {start}")
-        return answers
+                for is_tcp in (True, False)
+            )
+            places = asyncio.Semaphore(_AT_A_TIME)
 
-    async def _over_tcp(self, questions: Sequence[Question]) -> list[bytes]:
-        reader, writer = await asyncio.open_connection("127.0.0.1", self._port)
+            async def in_turn(
+                asking: Awaitable[dict[int, bytes]], places: asyncio.Semaphore = places
+            ) -> None:
+                async with places:
+                    responses.update(await asking)
+
+            async with asyncio.TaskGroup() as batches:
+                for ask, indices, length in (
+                    (self._over_tcp, over_tcp, size),
+                    (self._over_udp, over_udp, _BATCH),
+                ):
+                    for start in range(0, len(indices), length):
+                        some = {index: questions[index] for index in indices[start : start + length]}
+                        batches.create_task(in_turn(ask(some, patience)), name=f"{ask.__name__} {start}")
+        return [responses.get(index, b"") for index in range(len(questions))]
+
+    async def _over_tcp(self, questions: Mapping[int, Question], patience: float) -> dict[int, bytes]:
         found: dict[int, bytes] = {}
-        try:
-            for id_, question in enumerate(questions):
-                query = question.query(id_)
-                writer.write(len(query).to_bytes(2) + query)
-            async with asyncio.timeout(_TRIES * _SECONDS):
+        writer = None
+        with contextlib.suppress(TimeoutError, ConnectionError, asyncio.IncompleteReadError):
+            async with asyncio.timeout(patience):
+                reader, writer = await asyncio.open_connection("127.0.0.1", self._port)
+                for index, question in questions.items():
+                    query = question.query(index)
+                    writer.write(len(query).to_bytes(2) + query)
                 while len(found) < len(questions):
                     packet = await reader.readexactly(int.from_bytes(await reader.readexactly(2)))
                     found[int.from_bytes(packet[:2])] = packet
-        except (asyncio.IncompleteReadError, TimeoutError, ConnectionError):
-            # One question that gets no response ends the connection, and would take the others with it.
-            if len(questions) > 1:
-                return [(await self._over_tcp([question]))[0] for question in questions]
-        finally:
-            writer.close()
-            with contextlib.suppress(ConnectionError):
-                await writer.wait_closed()
-        return [found.get(id_, b"") for id_ in range(len(questions))]
+        if writer is not None:
+            writer.transport.abort()
+        return found
 
-    async def _over_udp(self, questions: Sequence[Question]) -> list[bytes]:
+    async def _over_udp(self, questions: Mapping[int, Question], patience: float) -> dict[int, bytes]:
         found: dict[int, bytes] = {}
         complete = asyncio.Event()
 
@@ -228,14 +235,11 @@ class Client:
         loop = asyncio.get_running_loop()
         transport, _ = await loop.create_datagram_endpoint(Receiver, remote_addr=("127.0.0.1", self._port))
         try:
-            for _ in range(_TRIES):
-                for id_, question in enumerate(questions):
-                    if id_ not in found:
-                        transport.sendto(question.query(id_))
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(_SECONDS):
-                        await complete.wait()
-                        return [found.get(id_, b"") for id_ in range(len(questions))]
+            for index, question in questions.items():
+                transport.sendto(question.query(index))
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(patience):
+                    await complete.wait()
         finally:
             transport.close()
-        return [found.get(id_, b"") for id_ in range(len(questions))]
+        return found
