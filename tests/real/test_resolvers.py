@@ -313,7 +313,7 @@ async def test_it_answers_again_soon_after_our_server_was_away(resolver: Resolve
         async with asyncio.TaskGroup() as asking:
             for number in range(20):
                 asking.create_task(is_answered(f"n{number}"), name=f"ask {number}")
-                await asyncio.sleep(0.5)
+                await asyncio.sleep(0.25)
         async with DnsServer(zone(), HOST, server_port):
             await eventually("it answers", is_answered, seconds=resolver.recovery + 1, every=0.2)
 
