@@ -13,14 +13,17 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 
 import dns.message
+import msgspec
 import uvloop
 
+from mcs.model.multicluster import ServiceImport
+from mcs.model.slices import EndpointSlice
 from mcs_dns.choice import in_order
 from mcs_dns.datagrams import BATCH, BatchedDatagrams, SingleDatagrams
 from mcs_dns.responder import Responder
 from mcs_dns.server import _shuffled
 from mcs_dns.wire import MAX_DATAGRAM, respond
-from mcs_dns.zone import Zone
+from mcs_dns.zone import Zone, imported_service
 from tests.bench.dns_objects import (
     ZONE,
     Object,
@@ -37,6 +40,9 @@ from tests.bench.figures import Figure, ratio_figure
 SERVICES = 2000
 QUESTIONS = 4096
 ROUNDS = 15
+FLIPPING = 50
+"""Endpoints of a service that changes."""
+
 MANY = 20
 """Endpoints of a service that is larger than those whose orders are kept."""
 
@@ -83,8 +89,33 @@ async def measure(services: int = SERVICES, rounds: int = ROUNDS) -> Sequence[Fi
             _answering(zone, edns[:200]),
         ),
     }
-    figures = [_figure(title, with_it, without, rounds) for title, (with_it, without) in pairs.items()]
+    flip = [_flip(zone, FLIPPING, number) for number in range(20 * rounds)]
+    figures = [
+        ratio_figure(
+            f"a change of {FLIPPING} endpoints and its first answers, at most, against 5 ms",
+            max(flip) * 1e6,
+            "us",
+            5000,
+        )
+    ]
+    figures += [_figure(title, with_it, without, rounds) for title, (with_it, without) in pairs.items()]
     return [*figures, *await asyncio.to_thread(_batching, zone, edns, rounds)]
+
+
+def _flip(zone: Zone, endpoints: int, number: int) -> float:
+    """Seconds of CPU time from the slice to the last first answer, all of which no other question is answered."""
+    key = key_of(0)
+    imported = msgspec.convert(service_import(key)[1], ServiceImport)
+    ready = addresses(0, endpoints - number % 2)
+    mirrored = msgspec.convert(mirror(key, "east", ready)[1], EndpointSlice)
+    name = f"{key.name}.{key.namespace}.svc.{ZONE}"
+    packets = _packets([f"{name} A", f"{name} AAAA", f"_http._tcp.{name} SRV"], edns=True)
+    responder = Responder(zone, MAX_DATAGRAM, _shuffled, random.random)
+    started = time.thread_time()
+    responder.zone = zone.with_services({key: imported_service(imported, [mirrored])})
+    for packet in packets:
+        responder.respond(packet)
+    return time.thread_time() - started
 
 
 def _many(number: int) -> Iterable[Object]:

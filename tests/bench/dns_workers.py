@@ -1,7 +1,8 @@
-"""What a second worker brings: two workers, each held to a quarter of a core, next to one process held to a quarter.
+"""What a second worker brings: two workers, each held to a part of a core, next to one process held to the same part.
 
 Held by a cgroup of Linux, version 1 or 2, since no machine has a quarter of a core to give. Where none may be made
-there is no figure, but a line that says so.
+there is no figure, but a line that says so. Two quarters are more than one core of load can fill on some machines; two
+tenths are not, and the cores that were really taken tell.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.bench.dns_load import asked, check_programs, family
+from tests.bench.dns_load import Answered, asked, check_programs, family
 from tests.bench.dns_objects import mixed_services, question_file
 from tests.bench.dns_servers import Server, mcs_dns
 from tests.bench.dns_watch import replaying
@@ -25,9 +26,11 @@ SECONDS = 3.0
 CLIENTS = 20
 """Sockets of the load: the kernel spreads sockets over the workers, not questions."""
 
+SHARES = {"a quarter": 0.25, "a tenth": 0.1}
+"""Of a core."""
+
 PERIOD = 10_000
-QUARTER = PERIOD // 4
-"""Microseconds of CPU time in each period of as many microseconds."""
+"""Microseconds in which the share is given anew."""
 
 _ROOTS = (Path("/sys/fs/cgroup/cpu"), Path("/sys/fs/cgroup"))
 
@@ -37,8 +40,8 @@ async def measure(
 ) -> Sequence[Figure]:
     """Answers per second by the clock; alternating rounds."""
     check_programs()
-    rates: dict[int, list[float]] = {1: [], 2: []}
-    with TemporaryDirectory() as name, ExitStack() as groups:
+    figures: list[Figure] = []
+    with TemporaryDirectory() as name:
         folder = Path(name)
         file = folder / "questions"
         file.write_text(question_file(services))
@@ -50,18 +53,26 @@ async def measure(
             servers = {1: one, 2: two}
             for server in servers.values():
                 await asked(server.port, file, server.pids, clients=CLIENTS)
-            try:
-                for answering in (one.pids[0], *_workers(two)):
-                    groups.enter_context(held(answering))
-            except OSError as error:
-                print(f"dns-workers: left out, no cgroup can be made here: {error}")
-                return []
-            for _ in range(rounds):
-                for count, server in servers.items():
-                    got = await asked(server.port, file, server.pids, seconds=seconds, clients=CLIENTS)
-                    rates[count].append(got.by_the_clock)
-    value, baseline = (statistics.median(rates[count]) for count in (2, 1))
-    return [ratio_figure("two workers of a quarter core each, against one", value, "answers/s", baseline)]
+            for title, share in SHARES.items():
+                got: dict[int, list[Answered]] = {2: [], 1: []}
+                with ExitStack() as groups:
+                    try:
+                        for answering in (one.pids[0], *_workers(two)):
+                            groups.enter_context(held(answering, share))
+                    except OSError as error:
+                        print(f"dns-workers: left out, no cgroup can be made here: {error}")
+                        return []
+                    for _ in range(rounds):
+                        for count, server in servers.items():
+                            got[count].append(
+                                await asked(server.port, file, server.pids, seconds=seconds, clients=CLIENTS)
+                            )
+                rates = [statistics.median(each.by_the_clock for each in runs) for runs in got.values()]
+                busy = [statistics.median(each.busy for each in runs) for runs in got.values()]
+                compared = f"two workers of {title} of a core each, against one"
+                figures.append(ratio_figure(compared, rates[0], "answers/s", rates[1]))
+                figures.append(ratio_figure("the cores that they took", busy[0], "cores", busy[1]))
+    return figures
 
 
 def _workers(server: Server) -> Sequence[int]:
@@ -70,17 +81,18 @@ def _workers(server: Server) -> Sequence[int]:
 
 
 @contextmanager
-def held(pid: int) -> Iterator[None]:
-    """Hold the process to QUARTER until the block ends. Raises OSError where that is not allowed."""
+def held(pid: int, share: float) -> Iterator[None]:
+    """Hold the process to a share of a core until the block ends. Raises OSError where that is not allowed."""
+    quota = int(PERIOD * share)
     root = next((each for each in _ROOTS if (each / "cgroup.procs").exists()), _ROOTS[0])
     group = root / f"mcs-bench-{os.getpid()}-{pid}"
     group.mkdir()
     try:
         if (group / "cpu.cfs_quota_us").exists():
             (group / "cpu.cfs_period_us").write_text(str(PERIOD))
-            (group / "cpu.cfs_quota_us").write_text(str(QUARTER))
+            (group / "cpu.cfs_quota_us").write_text(str(quota))
         else:
-            (group / "cpu.max").write_text(f"{QUARTER} {PERIOD}")
+            (group / "cpu.max").write_text(f"{quota} {PERIOD}")
         (group / "cgroup.procs").write_text(str(pid))
         yield
     finally:

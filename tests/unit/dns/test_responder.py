@@ -134,6 +134,11 @@ def test_a_client_that_varies_its_packets_without_end_does_not_fill_the_memory(
         assert answering.ready_packets <= 10
     answering.zone = answering.zone.with_services({ServiceKey("demo", "web"): None})
     assert answering.ready_packets == 0
+    answering = responder()
+    for name in (WEB, WEB.upper(), WEB.title()):
+        for _ in range(3):
+            assert answering.respond(packet(name)) == respond(packet(name), answering.zone)
+    assert answering.ready_packets == 1
 
 
 @pytest.mark.parametrize("weights", [(1, 1), (1, 3), (5, 5, 5), (1, 2, 3), (65535, 1, 7)])
