@@ -74,7 +74,7 @@ def parts(seed: int) -> dict[str, Part]:
             {"MCS_EXAMPLES": "5000", "MCS_STORMS": "200"},
         ),
         "zones": Part(
-            ("tests/real/test_dns_against_coredns.py",), {"MCS_ZONES": "20", "MCS_SEED": str(seed)}
+            ("tests/real/test_dns_against_coredns.py", "-s"), {"MCS_ZONES": "20", "MCS_SEED": str(seed)}
         ),
         "fuzz": Part(
             ("tests/fuzz/search.py", "--timeout=43200", "-s"),

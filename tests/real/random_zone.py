@@ -57,6 +57,13 @@ class World:
         text = f"{text}.{ORIGIN}" if text else ORIGIN
         self.names[text] = self.names.get(text, frozenset()) | frozenset(traits)
 
+    @property
+    def last(self) -> Question:
+        """The question that a server answers once it knows everything."""
+        return Question(
+            f"{MARKER}.{self.namespaces[1]}.svc.{ORIGIN}", "A", "tcp", frozenset({"service", "Headless"})
+        )
+
 
 def random_world(chance: Random, prefix: str, services: int) -> World:
     """A world of `services` services in two of the namespaces `<prefix>-…`; a third has none."""
@@ -274,6 +281,7 @@ def questions(world: World, chance: Random) -> Iterator[Question]:
             yield Question(
                 name, type_, chance.choice(TRANSPORTS), traits, chance.choice(("RD", "RD", "", "RD AD CD"))
             )
+    yield world.last
 
 
 def _in_mixed_case(text: str, chance: Random) -> str:
