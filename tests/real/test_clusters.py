@@ -63,9 +63,14 @@ async def test_members_of_a_stateful_set_have_hostnames_in_slices(clusters: Clus
     cluster = clusters["cluster2"]
     await run(cluster, namespace, STATEFUL, "statefulset/db")
     selected = ("--namespace", namespace, "--selector", "kubernetes.io/service-name=db", "--output=json")
-    slices = json.loads(await cluster.kubectl("get", "endpointslices", *selected))["items"]
-    hostnames = {each["addressType"]: {one["hostname"] for one in each["endpoints"]} for each in slices}
-    assert hostnames == {"IPv4": {"db-0", "db-1"}, "IPv6": {"db-0", "db-1"}}
+
+    async def have_hostnames() -> bool:
+        slices = json.loads(await cluster.kubectl("get", "endpointslices", *selected))["items"]
+        hostnames = {each["addressType"]: {one["hostname"] for one in each["endpoints"]} for each in slices}
+        return hostnames == {"IPv4": {"db-0", "db-1"}, "IPv6": {"db-0", "db-1"}}
+
+    # The controller of slices follows the pods, and nobody says when it has.
+    await eventually("both members are in both slices", have_hostnames)
 
 
 async def test_labs_with_the_same_addresses_run_side_by_side(clusterset_with: ClustersetWith) -> None:
