@@ -66,9 +66,9 @@ class RealWorld(Programs):
         return dict(zip(running, found, strict=True))
 
     async def pass_time(self, seconds: float) -> None:
-        """Wait until nothing is written any more, or as long as matters for the order of events."""
+        """Wait as long as matters for the order of events; if long is asked for, then until nothing is written too."""
+        await asyncio.sleep(min(seconds, APART))
         if seconds < SETTLING:
-            await asyncio.sleep(min(seconds, APART))
             return
         async with asyncio.timeout(LONGEST_UNREST):
             before = None
