@@ -145,9 +145,17 @@ def test_both_versions_of_an_mcs_crd_have_the_same_schema(name: str) -> None:
 
 def test_continuous_integration_tests_as_a_newcomer_does_and_then_judges_by_real_programs() -> None:
     commands = [
-        line for line in (ROOT / ".ci" / "run").read_text().splitlines() if line.startswith(("make", ".venv"))
+        line.strip()
+        for line in (ROOT / ".ci" / "run").read_text().splitlines()
+        if line.strip().startswith(("make test", "make check", ".venv", "real_tier test"))
     ]
-    assert commands == ["make test", ".venv/bin/mcs sandbox --check", "make check-static", "make test-real"]
+    assert commands == [
+        "make test",
+        ".venv/bin/mcs sandbox --check",
+        "make check-static",
+        "real_tier test-real 'not nodes'",
+        "real_tier test-nodes nodes",
+    ]
     first, second, *_ = re.findall(r"^\$ (make [a-z-]+)", (ROOT / "README.md").read_text(), re.MULTILINE)
     assert (first, second) == ("make demo", commands[0])
 
