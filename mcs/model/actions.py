@@ -35,6 +35,19 @@ class Delete(Struct, frozen=True, kw_only=True):
     uid: str
     resource_version: str
 
+    @classmethod
+    def of(cls, cluster: ClusterId, resource: Resource[Any], seen: KubernetesObject) -> "Delete":
+        """Delete this object as it was seen."""
+        metadata = seen.metadata
+        return cls(
+            cluster=cluster,
+            resource=resource,
+            namespace=metadata.namespace,
+            name=metadata.name,
+            uid=metadata.uid,
+            resource_version=metadata.resource_version,
+        )
+
 
 class RecordEvent(Struct, frozen=True, kw_only=True):
     """Create `object`, which tells of an object of kind `about`, best effort: it neither delays nor fails the plan.

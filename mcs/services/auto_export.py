@@ -33,17 +33,7 @@ def plan_auto_export(observed: ObservedService, selector: Selector) -> tuple[Act
         return (_creation(observed),) if _is_to_be_exported(observed, selector) else ()
     if not export.is_ours or export.is_terminating or _is_to_be_exported(observed, selector):
         return ()
-    metadata = export.metadata
-    return (
-        Delete(
-            cluster=observed.cluster,
-            resource=SERVICE_EXPORTS,
-            namespace=metadata.namespace,
-            name=metadata.name,
-            uid=metadata.uid,
-            resource_version=metadata.resource_version,
-        ),
-    )
+    return (Delete.of(observed.cluster, SERVICE_EXPORTS, export),)
 
 
 def _is_to_be_exported(observed: ObservedService, selector: Selector) -> bool:

@@ -222,14 +222,7 @@ def mirror_deletes(observed: ObservedTarget, desired: Iterable[EndpointSlice]) -
     """Deletes for the mirrors of ours that no desired one explains and whose source cluster is seen."""
     wanted = {mirror.metadata.name for mirror in desired}
     return tuple(
-        Delete(
-            cluster=observed.target,
-            resource=ENDPOINT_SLICES,
-            namespace=mirror.metadata.namespace,
-            name=mirror.metadata.name,
-            uid=mirror.metadata.uid,
-            resource_version=mirror.metadata.resource_version,
-        )
+        Delete.of(observed.target, ENDPOINT_SLICES, mirror)
         for mirror in sorted(observed.mirrors, key=lambda mirror: mirror.metadata.name)
         if mirror.metadata.name not in wanted
         and is_our_mirror(mirror)

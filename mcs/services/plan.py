@@ -233,17 +233,7 @@ def _deletes(
 ) -> tuple[Action, ...]:
     if present is None or not present.is_ours or present.is_terminating:
         return ()
-    metadata = present.metadata
-    return (
-        Delete(
-            cluster=observed.target,
-            resource=resource,
-            namespace=metadata.namespace,
-            name=metadata.name,
-            uid=metadata.uid,
-            resource_version=metadata.resource_version,
-        ),
-    )
+    return (Delete.of(observed.target, resource, present),)
 
 
 def plan_export(observed: ObservedExport) -> tuple[Action, ...]:

@@ -3,7 +3,6 @@
 from mcs.model.multicluster import ImportType
 from mcs.model.preference import (
     DEFAULT_WEIGHT,
-    NO_PREFERENCE,
     PREFERENCE_ANNOTATION,
     WEIGHT_ANNOTATION,
     preference_of,
@@ -25,10 +24,7 @@ def preference_message(exporter: Exporter, type_: ImportType) -> str:
                 f"{WEIGHT_ANNOTATION} {preference.weight} is not heeded: a virtual IP cannot weight; use 0, or a "
                 "headless Service."
             )
-        if (preference.priority, preference.is_local_first) != (
-            NO_PREFERENCE.priority,
-            NO_PREFERENCE.is_local_first,
-        ):
+        if PREFERENCE_ANNOTATION in preference.annotations:
             sentences.append(
                 f"{PREFERENCE_ANNOTATION} is not heeded: a virtual IP has no order; use trafficDistribution, or a "
                 "headless Service."
