@@ -1,7 +1,7 @@
 """What the process that reads the API and its DNS workers tell each other, as length-prefixed MessagePack."""
 
 import asyncio
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 import msgspec
 
@@ -32,20 +32,19 @@ class Report(msgspec.Struct, array_like=True):
 
 T = TypeVar("T", Changes, Report)
 _ENCODER = msgspec.msgpack.Encoder()
-_BYTE_ORDER: Literal["big"] = "big"
 
 
 async def send(writer: asyncio.StreamWriter, message: Changes | Report) -> None:
     """Send a message; waits while the other side is behind. Raises ConnectionError when it is gone."""
     data = _ENCODER.encode(message)
-    writer.write(len(data).to_bytes(4, _BYTE_ORDER) + data)
+    writer.write(len(data).to_bytes(4) + data)
     await writer.drain()
 
 
 async def receive(reader: asyncio.StreamReader, type_: type[T]) -> T | None:
     """The next message; None when the other side is gone."""
     try:
-        size = int.from_bytes(await reader.readexactly(4), _BYTE_ORDER)
+        size = int.from_bytes(await reader.readexactly(4))
         return msgspec.msgpack.decode(await reader.readexactly(size), type=type_)
     except (asyncio.IncompleteReadError, ConnectionError):
         return None

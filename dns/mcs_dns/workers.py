@@ -11,6 +11,7 @@ import sys
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
+from itertools import chain
 from types import TracebackType
 from typing import Self
 
@@ -53,7 +54,7 @@ class DnsWorkers:
     @zone.setter
     def zone(self, zone: Zone) -> None:
         before, self._zone = self._zone, zone
-        changed = zone.changed_since(before, {*before.services, *zone.services})
+        changed = zone.changed_since(before, chain(before.services, zone.services))
         for worker in self._workers:
             worker.feed(changed)
 
