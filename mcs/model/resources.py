@@ -8,6 +8,7 @@ from mcs.model.clusters import ClusterProperty
 from mcs.model.events import Event
 from mcs.model.meta import KubernetesObject
 from mcs.model.multicluster import ServiceExport, ServiceImport
+from mcs.model.registration import KubeFedCluster, Node, Secret
 from mcs.model.services import Namespace, Service
 from mcs.model.slices import EndpointSlice
 
@@ -69,3 +70,12 @@ CLUSTER_PROPERTIES = Resource(
     type=ClusterProperty,
     namespaced=False,
 )
+KUBEFED_CLUSTERS = Resource(
+    group="core.kubefed.io",
+    version="v1beta1",
+    plural="kubefedclusters",
+    kind="KubeFedCluster",
+    type=KubeFedCluster,
+)
+SECRETS = Resource(group="", version="v1", plural="secrets", kind="Secret", type=Secret)
+NODES = Resource(group="", version="v1", plural="nodes", kind="Node", type=Node, namespaced=False)
