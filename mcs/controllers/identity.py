@@ -53,3 +53,7 @@ class Identities:
         self._said[cluster] = said
         if said != before and (problem := clusterset_problem(cluster, self._said)):
             log.warning("members of different clustersets", cluster=cluster, problem=problem)
+
+    def forget(self, cluster: ClusterId) -> None:
+        """What a cluster said of itself while it was a member binds it no longer."""
+        self._said.pop(cluster, None)

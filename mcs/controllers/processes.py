@@ -229,14 +229,14 @@ class ControllerProcess(Process):
             Member(cluster, open_client, clusters.REFLECTED, propagation.applied, identities.admit)
             for cluster, open_client in clients.items()
         ]
-        super().__init__(Fleet(members), registry, propagation, requests or RequestCounts())
+        fleet = Fleet(members)
+        fleet.follow(lambda _: None, lambda member: identities.forget(member.cluster))
+        super().__init__(fleet, registry, propagation, requests or RequestCounts())
         registry.register(WorkCollector(self.fleet))
         registry.register(ExportsCollector(self.fleet))
         self.services = ServicesController(self.fleet, clock, targets)
         self._auto_export = (
-            None
-            if auto_export is None
-            else AutoExportController(self.fleet, auto_export, targets or frozenset(clients))
+            None if auto_export is None else AutoExportController(self.fleet, auto_export, targets)
         )
         self._reconcile = self._reconciled
 

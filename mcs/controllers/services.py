@@ -20,7 +20,7 @@ from mcs.model.services import Namespace, Service
 from mcs.model.slices import EndpointSlice
 from mcs.runtime.cache import Delta
 from mcs.runtime.executor import ForeignObjectError
-from mcs.runtime.fleet import Fleet
+from mcs.runtime.fleet import Fleet, Member
 from mcs.services.exports import is_imported
 from mcs.services.imports import tells_of_an_older_crd
 from mcs.services.observed import Exporter, ObservedExport, ObservedTarget
@@ -46,24 +46,37 @@ class ServicesController:
     ) -> None:
         self._fleet = fleet
         self._clock = clock
-        self._targets = frozenset(fleet.members) if targets is None else targets
+        self._targets = targets
         self._families: dict[ClusterId, frozenset[str] | None] = {}
         self._refused_distributions: dict[ClusterId, frozenset[str]] = {}
         self._with_older_crd: frozenset[ClusterId] = frozenset()
-        self._caches = {cluster: ClusterCaches.of(member.caches) for cluster, member in fleet.members.items()}
-        for cluster, member in fleet.members.items():
-            caches = self._caches[cluster]
-            caches.namespaces.listen(partial(self._route, cluster, self._namespace_touches))
-            caches.services.listen(partial(self._route, cluster, self._service_touches))
-            caches.slices.listen(partial(self._route, cluster, self._slice_touches))
-            caches.exports.listen(partial(self._route, cluster, self._export_touches))
-            caches.imports.listen(partial(self._route, cluster, self._import_touches))
-            member.on_seen(self._enqueue_all_of)
+        self._caches: dict[ClusterId, ClusterCaches] = {}
+        fleet.follow(self._engaged, self._disengaged)
+
+    def _engaged(self, member: Member[Work]) -> None:
+        caches = self._caches[member.cluster] = ClusterCaches.of(member.caches)
+        caches.namespaces.listen(partial(self._route, member, self._namespace_touches))
+        caches.services.listen(partial(self._route, member, self._service_touches))
+        caches.slices.listen(partial(self._route, member, self._slice_touches))
+        caches.exports.listen(partial(self._route, member, self._export_touches))
+        caches.imports.listen(partial(self._route, member, self._import_touches))
+        member.on_seen(self._enqueue_all_of)
+        self._enqueue_exports_to(member.cluster)
+
+    def _disengaged(self, member: Member[Work]) -> None:
+        cluster = member.cluster
+        exported = {export.key for export in self._caches.pop(cluster).exports}
+        self._families.pop(cluster, None)
+        self._refused_distributions.pop(cluster, None)
+        self._with_older_crd -= {cluster}
+        for target, caches in self._caches.items():
+            self._enqueue(target, exported | caches.imported_from(cluster))
+        self._enqueue_exports_to(cluster)
 
     async def reconcile(self, cluster: ClusterId, work: Work) -> None:
         """Bring one service in one cluster to what the exports of all clusters ask for."""
-        member = self._fleet.members[cluster]
-        if not member.is_seen or member.executor is None:
+        member = self._fleet.members.get(cluster)
+        if member is None or not member.is_seen or member.executor is None:
             return
         stopped: Exception | None = None
         actions = plan_target(self.observe_target(cluster, work.service))
@@ -132,13 +145,13 @@ class ServicesController:
         )
 
     def _seen(self, key: ServiceKey) -> frozenset[ClusterId]:
-        return frozenset(
-            cluster for cluster in self._fleet.seen if not self._caches[cluster].is_malformed(key)
-        )
+        """The clusters whose part in the service is known; of one that has left it is known that it has none."""
+        seen = (cluster for cluster in self._fleet.seen if not self._caches[cluster].is_malformed(key))
+        return self._fleet.left.union(seen)
 
     def _exporters(self, key: ServiceKey, seen: frozenset[ClusterId]) -> tuple[Exporter, ...]:
         exporters = []
-        for cluster in sorted(seen):
+        for cluster in sorted(seen & self._caches.keys()):
             caches = self._caches[cluster]
             if (export := caches.exports.get(key)) is not None:
                 exporters.append(
@@ -154,29 +167,42 @@ class ServicesController:
     # Which change touches what.
 
     def _route(
-        self, cluster: ClusterId, touches: Callable[[ClusterId, Delta[Any]], Touched], delta: Delta[Any]
+        self, member: Member[Work], touches: Callable[[ClusterId, Delta[Any]], Touched], delta: Delta[Any]
     ) -> None:
         members = self._fleet.members
         # Nothing is decided from a cluster that has not been seen, nor for it; once it is, all of it is worked on.
-        if members[cluster].is_seen:
-            for target, work in touches(cluster, delta):
-                if target in self._targets and members[target].is_seen:
+        if member.is_seen and members.get(member.cluster) is member:
+            for target, work in touches(member.cluster, delta):
+                if self._is_target(target) and members[target].is_seen:
                     members[target].queue.add(work)
+
+    def _is_target(self, cluster: ClusterId) -> bool:
+        return self._targets is None or cluster in self._targets
+
+    def _enqueue(self, target: ClusterId, keys: Iterable[ServiceKey]) -> None:
+        member = self._fleet.members[target]
+        if self._is_target(target) and member.is_seen:
+            for key in sorted(keys):
+                member.queue.add(Work("service", key))
 
     def _enqueue_all_of(self, cluster: ClusterId) -> None:
         """The first complete picture of a cluster: everything that it exports or holds, everywhere."""
         own = self._caches[cluster]
         exported = {export.key for export in own.exports}
-        for target in sorted(self._targets):
-            caches = self._caches[target]
-            queue = self._fleet.members[target].queue
+        for target, caches in sorted(self._caches.items()):
             if target == cluster:
                 others = (export.key for each in self._caches.values() for export in each.exports)
                 keys = own.imported().union(others)
             else:
                 keys = exported | caches.imported_from(cluster)
-            for key in sorted(keys):
-                queue.add(Work("service", key))
+            self._enqueue(target, keys)
+
+    def _enqueue_exports_to(self, cluster: ClusterId) -> None:
+        """Exports that name a cluster tell whether it is a member."""
+        for target, caches in self._caches.items():
+            self._enqueue(
+                target, {export.key for export in caches.exports if cluster in (named_clusters(export) or ())}
+            )
 
     def _everywhere(self, key: ServiceKey) -> Touched:
         for cluster in self._caches:

@@ -95,6 +95,8 @@ class Member(Generic[K]):
         self._reflected = reflected
         self._on_applied = on_applied
         self._admit = admit
+        self._engagement: asyncio.Task[None] | None = None
+        self._is_given_anew = asyncio.Event()
         self._is_refused = False
         self._heard_before: float | None = None
         self._seen_listeners: list[Callable[[ClusterId], None]] = []
@@ -132,14 +134,20 @@ class Member(Generic[K]):
         """Call `listener` once, when every cache of this member has become complete."""
         self._seen_listeners.append(listener)
 
+    def reconnect(self, open_client: Callable[[], AbstractAsyncContextManager[Client]]) -> None:
+        """Connect in this way from now on, at once: caches, work and what has been seen stay."""
+        self._open_client = open_client
+        self._is_given_anew.set()
+        self._end_engagement()
+
     async def keep(self, reconcile: Callable[[K], Awaitable[None]] | None) -> None:
         """Stay engaged until cancelled: connect, reflect and work; after a failure pause and begin again."""
         loop, pause = asyncio.get_running_loop(), FIRST_PAUSE
         while True:
             began = loop.time()
+            self._is_given_anew.clear()
             try:
-                # In a task of its own: a task group of Python before 3.13 may leave its task marked as cancelled.
-                await asyncio.create_task(self._engage(reconcile), name=f"{self.cluster}/engaged")
+                await self._stay_engaged(reconcile)
             except* NotAdmittedError as errors:
                 if not self._is_refused:
                     log.error("cluster refused", cluster=self.cluster, problem=str(errors.exceptions[0]))
@@ -152,10 +160,32 @@ class Member(Generic[K]):
                 self.error = f"{type(errors.exceptions[0]).__name__}: {errors.exceptions[0]}"
                 log.exception("cluster disengaged by an unexpected failure", cluster=self.cluster)
             raise_if_cancelled()
-            if loop.time() - began > LONGEST_PAUSE:
+            if loop.time() - began > LONGEST_PAUSE or self._is_given_anew.is_set():
                 pause = FIRST_PAUSE
-            await asyncio.sleep(pause)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(pause):
+                    await self._is_given_anew.wait()
             pause = min(pause * 2, LONGEST_PAUSE)
+
+    async def _stay_engaged(self, reconcile: Callable[[K], Awaitable[None]] | None) -> None:
+        """Be engaged until that fails, or until another way to connect is given."""
+        # In a task of its own: a task group of Python before 3.13 may leave its task marked as cancelled.
+        engagement = asyncio.create_task(self._engage(reconcile), name=f"{self.cluster}/engaged")
+        self._engagement = engagement
+        try:
+            await asyncio.wait([engagement])
+        finally:
+            self._end_engagement()
+            await asyncio.wait([engagement])
+            self._engagement = None
+            failure = None if engagement.cancelled() else engagement.exception()
+        if failure is not None:
+            raise failure
+
+    def _end_engagement(self) -> None:
+        """Ask once: a task that is cancelled again while it ends may leave its connections open."""
+        if self._engagement is not None and not self._engagement.cancelling():
+            self._engagement.cancel()
 
     async def _engage(self, reconcile: Callable[[K], Awaitable[None]] | None) -> None:
         async with self._open_client() as client:
@@ -222,14 +252,22 @@ class Member(Generic[K]):
 
 
 class Fleet(Generic[K]):
-    """All members by cluster id."""
+    """All members by cluster id. They may come and go at any time, whether the fleet runs or not.
 
-    def __init__(self, members: Sequence[Member[K]]) -> None:
+    `left` are the clusters that are known to have left for good, and are not members again: nothing comes from them.
+    """
+
+    def __init__(self, members: Sequence[Member[K]] = ()) -> None:
         self.members: dict[ClusterId, Member[K]] = {member.cluster: member for member in members}
+        self.left: frozenset[ClusterId] = frozenset()
+        self._followers: list[tuple[Callable[[Member[K]], None], Callable[[Member[K]], None]]] = []
+        self._reconcile: Callable[[ClusterId, K], Awaitable[None]] | None = None
+        self._tasks: asyncio.TaskGroup | None = None
+        self._task_of: dict[ClusterId, asyncio.Task[None]] = {}
 
     @property
     def seen(self) -> frozenset[ClusterId]:
-        """The clusters whose absence of an object means that the object does not exist."""
+        """The members whose absence of an object means that the object does not exist."""
         return frozenset(cluster for cluster, member in self.members.items() if member.is_seen)
 
     @property
@@ -237,11 +275,55 @@ class Fleet(Generic[K]):
         """True when no member has work waiting, under way or backing off."""
         return all(member.queue.is_idle for member in self.members.values())
 
+    def follow(
+        self, engaged: Callable[[Member[K]], None], disengaged: Callable[[Member[K]], None] = lambda _: None
+    ) -> None:
+        """Call `engaged` with every member, those to come included, and `disengaged` with each that was one."""
+        self._followers.append((engaged, disengaged))
+        for member in self.members.values():
+            engaged(member)
+
+    def engage(self, member: Member[K]) -> None:
+        """Work with this cluster from now on. There must be no member of its id."""
+        if member.cluster in self.members:
+            raise ValueError(f"{member.cluster} is a member already")
+        self.members[member.cluster] = member
+        self.left -= {member.cluster}
+        for engaged, _ in self._followers:
+            engaged(member)
+        self._start(member)
+
+    def disengage(self, cluster: ClusterId, *, has_left: bool = False) -> None:
+        """Work with this cluster no longer; its tasks and connections end soon. Nothing happens when it is no member.
+
+        What came from it stays everywhere, unless it `has_left` for good.
+        """
+        if has_left:
+            self.left |= {cluster}
+        member = self.members.pop(cluster, None)
+        if (task := self._task_of.pop(cluster, None)) is not None:
+            task.cancel()
+        if member is not None:
+            member.queue.drop_delayed()
+            for _, disengaged in self._followers:
+                disengaged(member)
+
     async def run(self, reconcile: Callable[[ClusterId, K], Awaitable[None]] | None) -> None:
         """Keep every member engaged until cancelled; `reconcile`, if any, gets a cluster id and a key."""
+        self._reconcile = reconcile
         async with asyncio.TaskGroup() as tasks:
-            for member in self.members.values():
-                tasks.create_task(
-                    member.keep(partial(reconcile, member.cluster) if reconcile else None),
-                    name=member.cluster,
-                )
+            self._tasks = tasks
+            try:
+                for member in self.members.values():
+                    self._start(member)
+                await asyncio.Event().wait()
+            finally:
+                self._tasks = None
+                self._task_of.clear()
+
+    def _start(self, member: Member[K]) -> None:
+        if self._tasks is not None:
+            reconcile = partial(self._reconcile, member.cluster) if self._reconcile else None
+            self._task_of[member.cluster] = self._tasks.create_task(
+                member.keep(reconcile), name=member.cluster
+            )

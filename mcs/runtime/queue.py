@@ -88,6 +88,12 @@ class WorkQueue(Generic[K]):
         """The work on `key` succeeded: its next failure starts from the first delay."""
         self._failures.pop(key, None)
 
+    def drop_delayed(self) -> None:
+        """Ask no more for what waits out a delay."""
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+
     async def get(self) -> K:
         """The next key; it belongs to the caller until `done`."""
         while not self._ready:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -22,104 +21,37 @@ from mcs.kube.errors import (
     Unreachable,
 )
 from mcs.model.actions import Action, Apply
-from mcs.model.meta import Condition, ObjectMeta
-from mcs.model.multicluster import ImportCluster, ServiceExport, ServiceImport, ServiceImportStatus
+from mcs.model.meta import Condition
+from mcs.model.multicluster import (
+    ServiceExport,
+    ServiceImport,
+)
 from mcs.model.names import (
     SERVICE_NAME_LABEL,
     SOURCE_CLUSTER_LABEL,
     ClusterId,
     ServiceKey,
-    derived_service_name,
     mirror_name,
 )
 from mcs.model.preference import PREFERENCE_ANNOTATION, WEIGHT_ANNOTATION
 from mcs.model.services import Namespace, Service
-from mcs.model.slices import IPV4, EndpointSlice
+from mcs.model.slices import IPV4
 from mcs.runtime.executor import ForeignObjectError
 from mcs.runtime.fleet import Fleet, Member
-from mcs.runtime.queue import WorkQueue
 from mcs.testing.virtual_time import run_virtual
-
-EAST, WEST = ClusterId("east"), ClusterId("west")
-WEB = ServiceKey("shop", "web")
-PLACE = ServiceKey("shop", derived_service_name(WEB))
-SLICE = ServiceKey("shop", "web-1")
-
-
-def metadata(key: ServiceKey, version: int = 1, uid: str = "u", **labels: str) -> ObjectMeta:
-    return ObjectMeta(
-        name=key.name, namespace=key.namespace, uid=uid, resource_version=str(version), labels=labels
-    )
-
-
-def slice_(key: ServiceKey = SLICE, version: int = 1) -> EndpointSlice:
-    return EndpointSlice(
-        metadata=replace(metadata(key, version), labels={"kubernetes.io/service-name": "web"}),
-        address_type=IPV4,
-    )
-
-
-class Here:
-    """Two clusters; east exports web, west imports it. `done` empties the queues."""
-
-    def __init__(self) -> None:
-        members: list[Member[Work]] = [Member(each, _never, REFLECTED) for each in (EAST, WEST)]
-        self.fleet = Fleet(members)
-        self.controller = ServicesController(self.fleet, lambda: datetime(2026, 1, 1, tzinfo=UTC))
-        contents: dict[ClusterId, dict[str, list[Any]]] = {
-            EAST: {
-                "namespaces": [Namespace(metadata=metadata(ServiceKey("", "shop")))],
-                "services": [Service(metadata=metadata(WEB))],
-                "endpointslices": [slice_()],
-                "serviceexports": [ServiceExport(metadata=metadata(WEB))],
-            },
-            WEST: {
-                "namespaces": [Namespace(metadata=metadata(ServiceKey("", "shop")))],
-                "serviceimports": [
-                    ServiceImport(
-                        metadata=metadata(WEB),
-                        status=ServiceImportStatus(clusters=(ImportCluster(cluster=EAST),)),
-                    )
-                ],
-            },
-        }
-        for cluster, member in self.fleet.members.items():
-            for plural, cache in member.caches.items():
-                cache.replace(contents[cluster].get(plural, []))
-        self.done()
-
-    def cache(self, cluster: ClusterId, plural: str) -> Any:
-        return self.fleet.members[cluster].caches[plural]
-
-    def done(self) -> None:
-        for member in self.fleet.members.values():
-            member.queue = WorkQueue()
-
-    async def work(self) -> set[tuple[ClusterId, str]]:
-        """The work that waits, as (cluster, what it is about and of which service)."""
-        found = set()
-        for cluster, member in self.fleet.members.items():
-            while len(member.queue):
-                found.add((cluster, str(await member.queue.get())))
-        return found
-
-
-def _never() -> Any:
-    raise NotImplementedError
-
-
-EVERYWHERE = {(EAST, "service shop/web"), (WEST, "service shop/web")}
-
-
-def touched(change: Callable[[Here], None]) -> set[tuple[ClusterId, str]]:
-    """The work that a change makes."""
-
-    async def run() -> set[tuple[ClusterId, str]]:
-        here = Here()
-        change(here)
-        return await here.work()
-
-    return run_virtual(run())
+from tests.unit.controllers.two_clusters import (
+    EAST,
+    EVERYWHERE,
+    PLACE,
+    SLICE,
+    WEB,
+    WEST,
+    Here,
+    metadata,
+    never,
+    slice_,
+    touched,
+)
 
 
 @pytest.mark.parametrize("plural", ["services", "endpointslices", "serviceexports"])
@@ -212,7 +144,7 @@ def test_a_first_picture_touches_what_is_exported_everywhere_and_what_is_held_th
 
 def test_lists_of_a_cluster_that_is_not_seen_yet_make_no_work_one_by_one() -> None:
     async def run() -> tuple[int, set[tuple[ClusterId, str]]]:
-        members: list[Member[Work]] = [Member(each, _never, REFLECTED) for each in (EAST, WEST)]
+        members: list[Member[Work]] = [Member(each, never, REFLECTED) for each in (EAST, WEST)]
         fleet = Fleet(members)
         ServicesController(fleet, lambda: datetime(2026, 1, 1, tzinfo=UTC))
         east, west = members
