@@ -1,10 +1,11 @@
-"""How DNS is to choose among the clusters that export a service: annotations of a ServiceExport, and of its mirrors.
+"""How DNS and virtual IPs are to choose among the clusters that export a service: annotations of a ServiceExport.
 
-Exporters say it, the controller carries it to the mirrored slices, and DNS, which reads only those, follows it. Weight
-and priority are those of SRV records (RFC 2782).
+Exporters say it. For DNS the controller carries it to the mirrored slices, since DNS reads only those; weight and priority
+are those of SRV records (RFC 2782). For a virtual IP kube-proxy chooses, by the hints of the slices.
 """
 
 from collections.abc import Mapping
+from typing import Literal, get_args
 
 from msgspec import Struct
 
@@ -13,6 +14,17 @@ from mcs.model.names import ANNOTATION_PREFIX
 WEIGHT_ANNOTATION = f"{ANNOTATION_PREFIX}/dns-weight"
 PREFERENCE_ANNOTATION = f"{ANNOTATION_PREFIX}/dns-preference"
 ANNOTATIONS = (WEIGHT_ANNOTATION, PREFERENCE_ANNOTATION)
+"""Those that mirrors carry."""
+TRAFFIC_ANNOTATION = f"{ANNOTATION_PREFIX}/traffic-preference"
+"""For a virtual IP; also on the ServiceImport, which remembers it while the exporters cannot be seen."""
+
+TrafficPreference = Literal["local", "remote", "zone", "none"]
+"""Which ready endpoints of a virtual IP its clients in a cluster use before all others.
+
+Those of their own cluster; those of the other clusters; those of their own zone in any cluster; no ones, whatever the
+trafficDistribution of the Service.
+"""
+_TRAFFIC_PREFERENCES: dict[str, TrafficPreference] = {each: each for each in get_args(TrafficPreference)}
 
 LOCAL = "local"
 DEFAULT_WEIGHT = 100
@@ -59,6 +71,11 @@ def preference_of(annotations: Mapping[str, str]) -> Preference:
     )
 
 
+def traffic_preference_of(annotations: Mapping[str, str]) -> TrafficPreference | None:
+    """The preference for a virtual IP; None when none is said, or nothing that can be understood."""
+    return _TRAFFIC_PREFERENCES.get(annotations.get(TRAFFIC_ANNOTATION, ""))
+
+
 def preference_problems(annotations: Mapping[str, str]) -> tuple[str, ...]:
     """One sentence for each annotation that cannot be understood, with what to write instead."""
     problems = []
@@ -69,6 +86,10 @@ def preference_problems(annotations: Mapping[str, str]) -> tuple[str, ...]:
         problems.append(
             f'{PREFERENCE_ANNOTATION} "{said}" is neither "{LOCAL}" nor a number of 0 to {_MOST}.'
         )
+    traffic = annotations.get(TRAFFIC_ANNOTATION)
+    if traffic is not None and traffic not in _TRAFFIC_PREFERENCES:
+        choices = ", ".join(f'"{each}"' for each in _TRAFFIC_PREFERENCES)
+        problems.append(f'{TRAFFIC_ANNOTATION} "{traffic}" is none of {choices}.')
     return tuple(problems)
 
 

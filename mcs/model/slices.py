@@ -25,6 +25,10 @@ class EndpointConditions(Wire, frozen=True):
     terminating: bool | None = None
 
 
+MOST_ZONES = 8
+"""Zones that the hints of an endpoint may name (validation of discovery.k8s.io/v1)."""
+
+
 class ForZone(Wire, frozen=True):
     """A zone whose consumers should use the endpoint."""
 

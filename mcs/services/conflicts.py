@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from msgspec import Struct
 
 from mcs.model.multicluster import ImportPort
+from mcs.model.preference import TRAFFIC_ANNOTATION
 from mcs.model.services import SessionAffinityConfig
 from mcs.services.merge import Offer, Properties, merge
 
@@ -65,6 +66,12 @@ _DECIDED_BY_THE_OLDEST = (
         "trafficDistribution",
         lambda p: _quoted(p.traffic_distribution) if p.traffic_distribution else "none",
         lambda p: p.traffic_distribution,
+    ),
+    _Property(
+        "TrafficPreferenceConflict",
+        TRAFFIC_ANNOTATION,
+        lambda p: _quoted(p.traffic_preference) if p.traffic_preference else "no preference",
+        lambda p: p.traffic_preference,
     ),
     _Property("LabelsConflict", "exportedLabels", lambda p: _shown_keys(p.labels), lambda p: p.labels),
     _Property(

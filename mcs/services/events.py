@@ -14,7 +14,7 @@ from mcs.model.multicluster import CONFLICT, READY, VALID, ServiceExport, Servic
 from mcs.model.names import FIELD_MANAGER, ClusterId, ServiceKey, name_hash
 from mcs.model.resources import SERVICE_EXPORTS, SERVICE_IMPORTS, Resource
 from mcs.services.conditions import of_types
-from mcs.services.imports import TRAFFIC_DISTRIBUTION, told_type
+from mcs.services.imports import TRAFFIC_DISTRIBUTION, TRAFFIC_PREFERENCE, told_type
 
 _LONGEST_MESSAGE = 1024
 _Told = tuple[Literal["Normal", "Warning"], str, str]
@@ -52,14 +52,15 @@ def import_events(
     told = (
         *_type_change(present, desired),
         *_readiness(before.get(READY), after.get(READY), why),
-        *_distribution(before.get(TRAFFIC_DISTRIBUTION), after.get(TRAFFIC_DISTRIBUTION)),
+        *_shortcoming("TrafficDistributionNotSupported", TRAFFIC_DISTRIBUTION, before, after),
+        *_shortcoming("TrafficPreferenceNotHeeded", TRAFFIC_PREFERENCE, before, after),
     )
     metadata = present.metadata if present else ObjectMeta(name=key.name, namespace=key.namespace)
     return _events(cluster, SERVICE_IMPORTS, ServiceImport(metadata=metadata), told, now)
 
 
 def _by_type(conditions: Iterable[Condition]) -> Mapping[str, Condition]:
-    return of_types(conditions, (VALID, READY, CONFLICT, TRAFFIC_DISTRIBUTION))
+    return of_types(conditions, (VALID, READY, CONFLICT, TRAFFIC_DISTRIBUTION, TRAFFIC_PREFERENCE))
 
 
 def _validity(before: Condition | None, after: Condition | None) -> Iterable[_Told]:
@@ -110,9 +111,13 @@ def _readiness(before: Condition | None, after: Condition | None, why: str) -> I
         yield "Normal", "Ready", after.message
 
 
-def _distribution(before: Condition | None, after: Condition | None) -> Iterable[_Told]:
-    if after is not None and (before is None or _said(before) != _said(after)):
-        yield "Warning", "TrafficDistributionNotSupported", after.message
+def _shortcoming(
+    told_as: str, type_: str, before: Mapping[str, Condition], after: Mapping[str, Condition]
+) -> Iterable[_Told]:
+    """A condition that is there only while something falls short."""
+    was, now = before.get(type_), after.get(type_)
+    if now is not None and (was is None or _said(was) != _said(now)):
+        yield "Warning", told_as, now.message
 
 
 def _said(condition: Condition) -> tuple[str, str, str]:

@@ -17,12 +17,15 @@ from mcs.model.names import (
     MANAGED_BY_LABEL,
     is_dns_label,
 )
+from mcs.model.preference import TRAFFIC_ANNOTATION
 
 _NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _ANNOTATIONS_LIMIT = 256 * 1024
 _LEFT_TO_US = 1024
 """Bytes of them that our own annotations may take, besides the exported keys that they repeat."""
-_RESERVED = frozenset({MANAGED_BY_LABEL, DERIVED_SERVICE_ANNOTATION, EXPORTED_KEYS_ANNOTATION})
+_RESERVED = frozenset(
+    {MANAGED_BY_LABEL, DERIVED_SERVICE_ANNOTATION, EXPORTED_KEYS_ANNOTATION, TRAFFIC_ANNOTATION}
+)
 
 
 class ExportedMetadata(Struct, frozen=True):

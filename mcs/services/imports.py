@@ -25,22 +25,27 @@ from mcs.model.names import (
     ServiceKey,
     derived_service_name,
 )
+from mcs.model.preference import TRAFFIC_ANNOTATION
 from mcs.services.conditions import condition, of_types
 from mcs.services.merge import Properties
+from mcs.services.preference import Unheeded
 
 TRAFFIC_DISTRIBUTION = "TrafficDistributionSupported"
 """A condition of ours, present and False only where the API server does not take the service's trafficDistribution."""
 
+TRAFFIC_PREFERENCE = "TrafficPreferenceHeeded"
+"""A condition of ours, present and False only where kube-proxy does not heed the service's traffic preference."""
+
 IP_FAMILY_NOT_SUPPORTED = "IPFamilyNotSupported"
-OURS = (READY, TRAFFIC_DISTRIBUTION)
-_OWNED_ANNOTATIONS = (DERIVED_SERVICE_ANNOTATION, EXPORTED_KEYS_ANNOTATION)
+OURS = (READY, TRAFFIC_DISTRIBUTION, TRAFFIC_PREFERENCE)
+_OWNED_ANNOTATIONS = (DERIVED_SERVICE_ANNOTATION, EXPORTED_KEYS_ANNOTATION, TRAFFIC_ANNOTATION)
 
 
 class Addressing(Struct, frozen=True):
     """The clusterset IPs of an import with the family of each, and what the Ready condition says of them.
 
     `told_as` is the reason of the Event when the service cannot be used. `refused_distribution` is the
-    trafficDistribution that the derived Service has to do without.
+    trafficDistribution that the derived Service has to do without, `unheeded` why its traffic preference is not heeded.
     """
 
     ips: tuple[str, ...]
@@ -50,6 +55,7 @@ class Addressing(Struct, frozen=True):
     message: str = "The service can be used."
     told_as: str = "Pending"
     refused_distribution: str | None = None
+    unheeded: Unheeded | None = None
 
 
 def desired_import(key: ServiceKey, merged: Properties, addressing: Addressing) -> ServiceImport:
@@ -57,6 +63,8 @@ def desired_import(key: ServiceKey, merged: Properties, addressing: Addressing) 
     annotations = dict(merged.annotations)
     if merged.type == "ClusterSetIP":
         annotations[DERIVED_SERVICE_ANNOTATION] = derived_service_name(key)
+        if merged.traffic_preference:
+            annotations[TRAFFIC_ANNOTATION] = merged.traffic_preference
     if merged.labels or merged.annotations:
         keys = ",".join(sorted(merged.labels)), ",".join(sorted(merged.annotations))
         annotations[EXPORTED_KEYS_ANNOTATION] = ";".join(keys)
@@ -124,6 +132,10 @@ def desired_status(
             "the derived Service goes without it, its EndpointSlices carry what hints this cluster knows."
         )
         conditions.append(condition(before, TRAFFIC_DISTRIBUTION, "False", "NotSupported", message, now))
+    if unheeded := addressing.unheeded:
+        conditions.append(
+            condition(before, TRAFFIC_PREFERENCE, "False", unheeded.reason, unheeded.message, now)
+        )
     return ServiceImport(
         metadata=ObjectMeta(name=key.name, namespace=key.namespace),
         status=ServiceImportStatus(

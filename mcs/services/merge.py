@@ -13,6 +13,7 @@ from mcs.model.addresses import families_of
 from mcs.model.meta import parse_timestamp
 from mcs.model.multicluster import ImportPort, ImportType, ServiceImport
 from mcs.model.names import EXPORTED_KEYS_ANNOTATION, ClusterId
+from mcs.model.preference import TrafficPreference, traffic_preference_of
 from mcs.model.services import ClientIPConfig, Service, SessionAffinityConfig
 from mcs.model.slices import IPV4, IPV6
 from mcs.services.exported_metadata import exported_metadata
@@ -37,6 +38,7 @@ class Properties(Struct, frozen=True, kw_only=True):
     session_affinity_config: SessionAffinityConfig | None = None
     internal_traffic_policy: str = "Cluster"
     traffic_distribution: str | None = None
+    traffic_preference: TrafficPreference | None = None
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
 
@@ -80,6 +82,7 @@ def _offered_properties(exporter: Exporter, service: Service) -> Properties:
         traffic_distribution=spec.traffic_distribution
         if spec.traffic_distribution in _DISTRIBUTIONS
         else None,
+        traffic_preference=traffic_preference_of(exporter.export.metadata.annotations),
         labels=exported.labels,
         annotations=exported.annotations,
     )
@@ -131,6 +134,7 @@ def remembered_properties(service_import: ServiceImport) -> Properties:
         session_affinity_config=spec.session_affinity_config,
         internal_traffic_policy=spec.internal_traffic_policy or "Cluster",
         traffic_distribution=spec.traffic_distribution,
+        traffic_preference=traffic_preference_of(metadata.annotations),
         labels=_picked(metadata.labels, label_keys),
         annotations=_picked(metadata.annotations, annotation_keys),
     )

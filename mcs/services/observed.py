@@ -26,6 +26,14 @@ class Exporter:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeZones:
+    """The zones that the nodes of a cluster are in, sorted, and whether there are nodes in none."""
+
+    names: tuple[str, ...] = ()
+    has_nodes_without: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class ObservedTarget:
     """One service, as far as its import in `target` depends on it.
 
@@ -34,7 +42,8 @@ class ObservedTarget:
     somebody else's. `now` is RFC 3339. `families` are the IP families in which Services of the target are known to
     have addresses, None when nothing is known. `refused_distributions` are values of trafficDistribution that the
     target's API server does not take. `has_older_crd` when the target's ServiceImport has no field for
-    `status.endpointSliceObjects`, as before release 0.5.1 of the MCS API.
+    `status.endpointSliceObjects`, as before release 0.5.1 of the MCS API. `zones` are those of the target's nodes, None
+    when they may not be read.
     """
 
     target: ClusterId
@@ -49,6 +58,7 @@ class ObservedTarget:
     families: frozenset[str] | None = None
     refused_distributions: frozenset[str] = frozenset()
     has_older_crd: bool = False
+    zones: NodeZones | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from mcs.services.imports import Addressing
 from mcs.services.merge import Offer, Properties, merge, offers, remembered_properties
 from mcs.services.observed import Exporter, ObservedExport, ObservedTarget
 from mcs.services.ports import routing_names
+from mcs.services.preference import unheeded_in
 from mcs.services.selection import exports_to
 from mcs.services.topology import Distribution
 from mcs.services.validity import is_denied, valid_exporters
@@ -86,7 +87,12 @@ def _plan_import(
         exporters,
         _mirror_port_names(merged),
         holder.carries_traffic_as,
-        Distribution(distribution, knows_nodes=not is_refused),
+        Distribution(
+            distribution,
+            knows_nodes=not is_refused,
+            preference=merged.traffic_preference,
+            zones=observed.zones.names if observed.zones else (),
+        ),
         is_for_virtual_ip=merged.type == "ClusterSetIP",
     )
     clusters = {exporter.cluster for exporter in exporters} | unseen
@@ -163,7 +169,13 @@ def _plan_own_derived(observed: ObservedTarget, merged: Properties, *, is_a_try:
         actions += (Apply(cluster=observed.target, resource=SERVICES, object=desired, is_hashed=True),)
     if is_a_try or kept is None or not derived.has_addresses(kept):
         return _Holder(None, "" if is_a_try else name, actions)
-    return _Holder(replace(_addressing_of(kept), refused_distribution=refused), name, actions)
+    unheeded = unheeded_in(
+        merged.traffic_preference,
+        observed.zones,
+        has_own_endpoints=any(each.cluster == observed.target for each in observed.exporters),
+    )
+    addressing = replace(_addressing_of(kept), refused_distribution=refused, unheeded=unheeded)
+    return _Holder(addressing, name, actions)
 
 
 def _is_distribution_refused(observed: ObservedTarget, distribution: str | None) -> bool:

@@ -1,14 +1,24 @@
-"""What an export is told of the preference that its annotations ask for. Carrying it out is left to mirrors and DNS."""
+"""What exports and imports are told of the preference that annotations ask for.
+
+Carrying it out is left to mirrors, kube-proxy and DNS.
+"""
+
+from msgspec import Struct
 
 from mcs.model.multicluster import ImportType
 from mcs.model.preference import (
     DEFAULT_WEIGHT,
     PREFERENCE_ANNOTATION,
+    TRAFFIC_ANNOTATION,
     WEIGHT_ANNOTATION,
+    TrafficPreference,
     preference_of,
     preference_problems,
+    traffic_preference_of,
 )
-from mcs.services.observed import Exporter
+from mcs.model.registration import ZONE_LABEL
+from mcs.model.slices import MOST_ZONES
+from mcs.services.observed import Exporter, NodeZones
 
 
 def preference_message(exporter: Exporter, type_: ImportType) -> str:
@@ -26,7 +36,61 @@ def preference_message(exporter: Exporter, type_: ImportType) -> str:
             )
         if PREFERENCE_ANNOTATION in preference.annotations:
             sentences.append(
-                f"{PREFERENCE_ANNOTATION} is not heeded: a virtual IP has no order; use trafficDistribution, or a "
-                "headless Service."
+                f"{PREFERENCE_ANNOTATION} is not heeded: a virtual IP has no order; use {TRAFFIC_ANNOTATION}, "
+                "trafficDistribution, or a headless Service."
             )
+    elif (traffic := traffic_preference_of(annotations)) is not None:
+        sentences.append(
+            f"{TRAFFIC_ANNOTATION} {traffic} is not heeded: a headless Service has no virtual IP; use "
+            f"{PREFERENCE_ANNOTATION}."
+        )
     return "".join(f" {sentence}" for sentence in sentences)
+
+
+class Unheeded(Struct, frozen=True):
+    """Why kube-proxy does not heed a preference everywhere in a cluster: a reason in one word, and what to do."""
+
+    reason: str
+    message: str
+
+
+def unheeded_in(
+    preference: TrafficPreference | None, zones: NodeZones | None, *, has_own_endpoints: bool
+) -> Unheeded | None:
+    """What keeps kube-proxy from heeding the preference in a cluster; None when nothing does.
+
+    `zones` are those of its nodes, None when they cannot be read. Without endpoints of the cluster's own, which
+    `has_own_endpoints` tells of, there is no choice between own and foreign ones.
+    """
+    is_of_clusters = preference in ("local", "remote")
+    if preference in (None, "none") or (is_of_clusters and not has_own_endpoints):
+        return None
+    if zones is None:
+        return _UNKNOWN_NODES if is_of_clusters else None
+    if not zones.names:
+        return _NO_ZONES
+    found = []
+    if is_of_clusters and (beyond := zones.names[MOST_ZONES:]):
+        listed = ", ".join(f'"{each}"' for each in beyond)
+        message = f"The nodes of this cluster are in {len(zones.names)} zones, but hints name {MOST_ZONES}: {listed} not."
+        found.append(Unheeded("TooManyZones", message))
+    if zones.has_nodes_without:
+        found.append(_NODES_WITHOUT_ZONE)
+    return Unheeded(found[0].reason, " ".join(each.message for each in found)) if found else None
+
+
+_UNKNOWN_NODES = Unheeded(
+    "NodesUnknown",
+    "The nodes of this cluster may not be read, so that their zones are not known: all endpoints are used; grant list and "
+    "watch of nodes.",
+)
+_NO_ZONES = Unheeded(
+    "NoZones",
+    f"No node of this cluster has the label {ZONE_LABEL}, without which kube-proxy ignores hints: all endpoints are used; "
+    "label the nodes.",
+)
+_NODES_WITHOUT_ZONE = Unheeded(
+    "NodesWithoutZone",
+    f"Nodes of this cluster lack the label {ZONE_LABEL}, without which kube-proxy ignores hints: from there all endpoints "
+    "are used; label them.",
+)
