@@ -9,7 +9,7 @@ from msgspec import Struct
 from mcs.model.meta import Condition
 from mcs.model.multicluster import CONFLICT, READY, VALID, ServiceExport, ServiceImport
 from mcs.model.names import ClusterId, ServiceKey
-from mcs.services.imports import TRAFFIC_DISTRIBUTION
+from mcs.services.imports import TRAFFIC_DISTRIBUTION, TRAFFIC_PREFERENCE
 
 
 class ClusterView(Struct, frozen=True, kw_only=True):
@@ -118,9 +118,8 @@ def _telling_of_export(conditions: Sequence[Condition]) -> Iterable[Condition]:
 
 
 def _telling_of_import(conditions: Sequence[Condition]) -> Iterable[Condition]:
-    return (
-        each for each in conditions if each.type in (READY, TRAFFIC_DISTRIBUTION) and each.status != "True"
-    )
+    types = (READY, TRAFFIC_DISTRIBUTION, TRAFFIC_PREFERENCE)
+    return (each for each in conditions if each.type in types and each.status != "True")
 
 
 def _in_words(condition: Condition) -> str:

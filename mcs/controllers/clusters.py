@@ -7,11 +7,21 @@ from mcs.model.addresses import families_of
 from mcs.model.meta import KubernetesObject
 from mcs.model.multicluster import ServiceExport, ServiceImport
 from mcs.model.names import API_SERVER, SERVICE_NAME_LABEL, ClusterId, ServiceKey, derived_service_name
-from mcs.model.resources import ENDPOINT_SLICES, NAMESPACES, SERVICE_EXPORTS, SERVICE_IMPORTS, SERVICES
+from mcs.model.preference import TRAFFIC_ANNOTATION
+from mcs.model.registration import ZONE_LABEL, Node
+from mcs.model.resources import (
+    ENDPOINT_SLICES,
+    NAMESPACES,
+    NODES,
+    SERVICE_EXPORTS,
+    SERVICE_IMPORTS,
+    SERVICES,
+)
 from mcs.model.services import Namespace, Service
 from mcs.model.slices import EndpointSlice
 from mcs.runtime.cache import Cache
 from mcs.runtime.fleet import Reflected
+from mcs.services.observed import NodeZones
 
 
 class Work(NamedTuple):
@@ -65,6 +75,19 @@ def _place_of_derived(service_export: ServiceExport) -> Iterable[ServiceKey]:
     return (_place(service_export.key),)
 
 
+def prefers_traffic(obj: KubernetesObject) -> Iterable[bool]:
+    return (True,) if TRAFFIC_ANNOTATION in obj.metadata.annotations else ()
+
+
+def zone_of(node: Node) -> str:
+    """The zone that kube-proxy on the node goes by; empty for none."""
+    return node.metadata.labels.get(ZONE_LABEL, "")
+
+
+def _zones_of(node: Node) -> Iterable[str]:
+    return (zone_of(node),)
+
+
 REFLECTED = (
     Reflected(NAMESPACES),
     Reflected(
@@ -79,8 +102,15 @@ REFLECTED = (
             "source": _source_cluster_of,
         },
     ),
-    Reflected(SERVICE_EXPORTS, {"namespace": _namespace_of, "derived": _place_of_derived}),
-    Reflected(SERVICE_IMPORTS, {"namespace": _namespace_of, "cluster": _clusters_of}),
+    Reflected(
+        SERVICE_EXPORTS,
+        {"namespace": _namespace_of, "derived": _place_of_derived, "prefers traffic": prefers_traffic},
+    ),
+    Reflected(
+        SERVICE_IMPORTS,
+        {"namespace": _namespace_of, "cluster": _clusters_of, "prefers traffic": prefers_traffic},
+    ),
+    Reflected(NODES, {"zone": _zones_of}, may_be_forbidden=True),
 )
 
 
@@ -92,6 +122,7 @@ class ClusterCaches(NamedTuple):
     slices: Cache[EndpointSlice]
     exports: Cache[ServiceExport]
     imports: Cache[ServiceImport]
+    nodes: Cache[Node]
 
     @classmethod
     def of(cls, caches: Mapping[str, Cache[Any]]) -> "ClusterCaches":
@@ -148,6 +179,13 @@ class ClusterCaches(NamedTuple):
         if self.services.get(API_SERVER) is None:
             return None
         return frozenset(str(family) for family in self.services.values("family"))
+
+    def zones(self) -> NodeZones | None:
+        """The zones that the nodes here are in; None while the nodes cannot be read."""
+        if not self.nodes.is_synced:
+            return None
+        zones = {str(zone) for zone in self.nodes.values("zone")}
+        return NodeZones(tuple(sorted(zones - {""})), "" in zones)
 
     def derived(self, key: ServiceKey) -> Service | None:
         """The Service in the place of the derived Service, whoever made it."""

@@ -9,13 +9,14 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from mcs.controllers.clusters import ClusterCaches, Work
+from mcs.controllers.clusters import ClusterCaches, Work, zone_of
 from mcs.kube.errors import Forbidden, Invalid, ResourceMissing, ServerError
 from mcs.model.actions import Action
 from mcs.model.meta import timestamp
 from mcs.model.multicluster import ServiceExport, ServiceImport
 from mcs.model.names import SERVICE_NAME_LABEL, ClusterId, ServiceKey
-from mcs.model.preference import preference_of, preference_problems
+from mcs.model.preference import preference_of, preference_problems, traffic_preference_of
+from mcs.model.registration import Node
 from mcs.model.services import Namespace, Service
 from mcs.model.slices import EndpointSlice
 from mcs.runtime.cache import Delta
@@ -23,7 +24,7 @@ from mcs.runtime.executor import ForeignObjectError
 from mcs.runtime.fleet import Fleet, Member
 from mcs.services.exports import is_imported
 from mcs.services.imports import tells_of_an_older_crd
-from mcs.services.observed import Exporter, ObservedExport, ObservedTarget
+from mcs.services.observed import Exporter, NodeZones, ObservedExport, ObservedTarget
 from mcs.services.plan import plan_export, plan_target
 from mcs.services.selection import named_clusters
 from mcs.services.topology import refused_distributions
@@ -48,6 +49,7 @@ class ServicesController:
         self._clock = clock
         self._targets = targets
         self._families: dict[ClusterId, frozenset[str] | None] = {}
+        self._zones: dict[ClusterId, NodeZones | None] = {}
         self._refused_distributions: dict[ClusterId, frozenset[str]] = {}
         self._with_older_crd: frozenset[ClusterId] = frozenset()
         self._caches: dict[ClusterId, ClusterCaches] = {}
@@ -60,6 +62,7 @@ class ServicesController:
         caches.slices.listen(partial(self._route, member, self._slice_touches))
         caches.exports.listen(partial(self._route, member, self._export_touches))
         caches.imports.listen(partial(self._route, member, self._import_touches))
+        caches.nodes.listen(partial(self._route, member, self._node_touches))
         member.on_seen(self._enqueue_all_of)
         self._enqueue_exports_to(member.cluster)
 
@@ -67,6 +70,7 @@ class ServicesController:
         cluster = member.cluster
         exported = {export.key for export in self._caches.pop(cluster).exports}
         self._families.pop(cluster, None)
+        self._zones.pop(cluster, None)
         self._refused_distributions.pop(cluster, None)
         self._with_older_crd -= {cluster}
         for target, caches in self._caches.items():
@@ -116,6 +120,7 @@ class ServicesController:
             families=caches.service_families(),
             refused_distributions=self._refused_distributions.get(target, frozenset()),
             has_older_crd=target in self._with_older_crd,
+            zones=caches.zones(),
         )
 
     def _learns(self, cluster: ClusterId, actions: Iterable[Action], error: Invalid) -> bool:
@@ -296,6 +301,24 @@ class ServicesController:
     def _import_touches(self, cluster: ClusterId, delta: Delta[ServiceImport]) -> Touched:
         yield cluster, Work("service", delta.key)
 
+    def _node_touches(self, cluster: ClusterId, delta: Delta[Node]) -> Touched:
+        """A node tells its status often and changes its zone never: only the zones of all nodes together matter."""
+        old, new = delta.old, delta.new
+        if old is not None and new is not None and zone_of(old) == zone_of(new):
+            return
+        zones = self._caches[cluster].zones()
+        if zones == self._zones.get(cluster):
+            return
+        self._zones[cluster] = zones
+        keys = {
+            export.key
+            for each in self._caches.values()
+            for export in each.exports.by("prefers traffic", True)
+        }
+        keys.update(each.key for each in self._caches[cluster].imports.by("prefers traffic", True))
+        for key in sorted(keys):
+            yield cluster, Work("service", key)
+
 
 def _concerns_malformed(delta: Delta[Any]) -> bool:
     """True when an object became malformed or ceased to be: then all is planned anew that did without its cluster."""
@@ -316,5 +339,6 @@ def _slice_meaning(endpoint_slice: EndpointSlice) -> tuple[object, ...]:
 
 
 def _export_meaning(export: ServiceExport) -> tuple[object, ...]:
-    said = (preference_of(export.metadata.annotations), preference_problems(export.metadata.annotations))
+    annotations = export.metadata.annotations
+    said = (preference_of(annotations), traffic_preference_of(annotations), preference_problems(annotations))
     return export.spec, export.is_terminating, export.metadata.uid, named_clusters(export), said

@@ -1,7 +1,7 @@
 """How DNS and virtual IPs are to choose among the clusters that export a service: annotations of a ServiceExport.
 
-Exporters say it. For DNS the controller carries it to the mirrored slices, since DNS reads only those; weight and priority
-are those of SRV records (RFC 2782). For a virtual IP kube-proxy chooses, by the hints of the slices.
+Exporters say it. For DNS the controller carries it to the mirrored slices, since DNS reads only those; weight and
+priority are those of SRV records (RFC 2782). For a virtual IP kube-proxy chooses, by the hints of the slices.
 """
 
 from collections.abc import Mapping

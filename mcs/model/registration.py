@@ -120,6 +120,10 @@ class Secret(KubernetesObject, frozen=True):
         return [("name", f"{self.metadata.namespace}/{self.metadata.name}"), ("keys", sorted(self.data))]
 
 
+ZONE_LABEL = "topology.kubernetes.io/zone"
+"""On a Node, the zone that it is in."""
+
+
 class NodeSpec(Wire, frozen=True):
     """The pod ranges of a node, CIDRs, at most one of each family."""
 

@@ -14,7 +14,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import structlog
 from msgspec import Struct
 
-from mcs.kube.errors import KubeError
+from mcs.kube.errors import Forbidden, KubeError, ResourceMissing
 from mcs.model.names import ClusterId
 from mcs.model.resources import Resource
 from mcs.runtime.cache import Cache, Index
@@ -55,11 +55,15 @@ class NotAdmittedError(Exception):
 
 
 class Reflected(Struct, frozen=True):
-    """A resource to keep a cache of, with the indexes of that cache."""
+    """A resource to keep a cache of, with the indexes of that cache.
+
+    A member counts as seen without one that `may_be_forbidden` when its API server does not let it be read.
+    """
 
     resource: Resource[Any]
     indexes: Mapping[str, Index] = {}
     label_selector: str = ""
+    may_be_forbidden: bool = False
 
 
 class Reachability(StrEnum):
@@ -100,19 +104,23 @@ class Member(Generic[K]):
         self._is_refused = False
         self._heard_before: float | None = None
         self._seen_listeners: list[Callable[[ClusterId], None]] = []
+        self._may_be_forbidden = [each.resource for each in reflected if each.may_be_forbidden]
+        self._complete: frozenset[str] = frozenset()
         self._was_seen = False
 
     @property
     def is_seen(self) -> bool:
         """True once every cache has been complete: from then on what a cache lacks does not exist there."""
-        return self._was_seen or all(cache.is_synced for cache in self.caches.values())
+        return self._was_seen or all(
+            cache.is_synced or resource in self._forbidden for resource, cache in self.caches.items()
+        )
 
     @property
     def reachability(self) -> Reachability:
         """What the reflectors experience just now."""
         if self._is_refused:
             return Reachability.REFUSED
-        if self.error or any(reflector.status.error is not None for reflector in self.reflectors):
+        if self.reason:
             return Reachability.UNREACHABLE
         if not self.reflectors:
             return Reachability.CONNECTING
@@ -121,8 +129,23 @@ class Member(Generic[K]):
     @property
     def reason(self) -> str:
         """Why the member is unreachable; empty when it is not."""
-        errors = [str(reflector.status.error) for reflector in self.reflectors if reflector.status.error]
+        forbidden = self._forbidden
+        errors = [
+            str(reflector.status.error)
+            for reflector in self.reflectors
+            if reflector.status.error and reflector.resource.plural not in forbidden
+        ]
         return self.error or (errors[0] if errors else "")
+
+    @property
+    def _forbidden(self) -> frozenset[str]:
+        # What this API server does not let be read, though nothing depends on it.
+        return frozenset(
+            reflector.resource.plural
+            for reflector in self.reflectors
+            if reflector.resource in self._may_be_forbidden
+            and isinstance(reflector.status.error, Forbidden | ResourceMissing)
+        )
 
     @property
     def heard(self) -> float | None:
@@ -131,7 +154,7 @@ class Member(Generic[K]):
         return max((each for each in heard if each is not None), default=None)
 
     def on_seen(self, listener: Callable[[ClusterId], None]) -> None:
-        """Call `listener` once, when every cache of this member has become complete."""
+        """Call `listener` when every cache of this member has become complete, and when a forbidden one does later."""
         self._seen_listeners.append(listener)
 
     def reconnect(self, open_client: Callable[[], AbstractAsyncContextManager[Client]]) -> None:
@@ -203,6 +226,7 @@ class Member(Generic[K]):
                     cluster=self.cluster,
                     label_selector=each.label_selector,
                     on_synced=self._tell_synced,
+                    on_error=self._tell_synced if each.may_be_forbidden else None,
                 )
                 for each in self._reflected
             ]
@@ -245,8 +269,9 @@ class Member(Generic[K]):
                 await admit(self.cluster, client)
 
     def _tell_synced(self) -> None:
-        if self.is_seen and not self._was_seen:
-            self._was_seen = True
+        complete = frozenset(resource for resource, cache in self.caches.items() if cache.is_synced)
+        if self.is_seen and complete != self._complete:
+            self._was_seen, self._complete = True, complete
             for listener in self._seen_listeners:
                 listener(self.cluster)
 

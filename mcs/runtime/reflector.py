@@ -85,7 +85,7 @@ class ReflectorStatus:
 
 
 class Reflector(Generic[T]):
-    """`run` reflects `resource` into `cache`; `on_synced` is called after every complete list."""
+    """`run` reflects `resource` into `cache`, and calls `on_synced` after complete lists, `on_error` after errors."""
 
     def __init__(
         self,
@@ -96,6 +96,7 @@ class Reflector(Generic[T]):
         cluster: str,
         label_selector: str = "",
         on_synced: Callable[[], None] | None = None,
+        on_error: Callable[[], None] | None = None,
     ) -> None:
         self.resource = resource
         self.cache = cache
@@ -103,6 +104,7 @@ class Reflector(Generic[T]):
         self._reader = reader
         self._selector = label_selector
         self._on_synced = on_synced
+        self._on_error = on_error
         self._log = log.bind(cluster=cluster, resource=str(resource))
         self._warned: set[tuple[ServiceKey, str]] = set()
         self._version = ""
@@ -221,6 +223,8 @@ class Reflector(Generic[T]):
             self._log.warning("cannot list or watch", error=str(error))
         self.status.error = error
         self.status.state = WatchState.WAITING
+        if self._on_error is not None:
+            self._on_error()
         asked = error.retry_after if isinstance(error, ApiError) else None
         pause = max(self._pause, asked or 0.0)
         self._pause = min(self._pause * 2, LONGEST_PAUSE)

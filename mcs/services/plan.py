@@ -96,6 +96,11 @@ def _plan_import(
         is_for_virtual_ip=merged.type == "ClusterSetIP",
     )
     clusters = {exporter.cluster for exporter in exporters} | unseen
+    addressing = holder.addressing
+    if addressing is not None and holder.carries_traffic_as:
+        has_own = observed.target in clusters
+        unheeded = unheeded_in(merged.traffic_preference, observed.zones, has_own_endpoints=has_own)
+        addressing = replace(addressing, unheeded=unheeded)
     has_slices = bool(desired_mirrors) or any(
         mirrors.is_our_mirror(each) and each.source_cluster in unseen for each in observed.mirrors
     )
@@ -103,7 +108,7 @@ def _plan_import(
         *mirrors.mirror_applies(observed, desired_mirrors),
         *holder.actions,
         *_import_applies(
-            observed, merged, holder.addressing, clusters, None if observed.has_older_crd else has_slices
+            observed, merged, addressing, clusters, None if observed.has_older_crd else has_slices
         ),
         *mirrors.mirror_deletes(observed, desired_mirrors),
         *holder.deletes,
@@ -169,13 +174,7 @@ def _plan_own_derived(observed: ObservedTarget, merged: Properties, *, is_a_try:
         actions += (Apply(cluster=observed.target, resource=SERVICES, object=desired, is_hashed=True),)
     if is_a_try or kept is None or not derived.has_addresses(kept):
         return _Holder(None, "" if is_a_try else name, actions)
-    unheeded = unheeded_in(
-        merged.traffic_preference,
-        observed.zones,
-        has_own_endpoints=any(each.cluster == observed.target for each in observed.exporters),
-    )
-    addressing = replace(_addressing_of(kept), refused_distribution=refused, unheeded=unheeded)
-    return _Holder(addressing, name, actions)
+    return _Holder(replace(_addressing_of(kept), refused_distribution=refused), name, actions)
 
 
 def _is_distribution_refused(observed: ObservedTarget, distribution: str | None) -> bool:

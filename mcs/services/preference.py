@@ -72,7 +72,9 @@ def unheeded_in(
     found = []
     if is_of_clusters and (beyond := zones.names[MOST_ZONES:]):
         listed = ", ".join(f'"{each}"' for each in beyond)
-        message = f"The nodes of this cluster are in {len(zones.names)} zones, but hints name {MOST_ZONES}: {listed} not."
+        message = (
+            f"The nodes here are in {len(zones.names)} zones, but hints name {MOST_ZONES}: {listed} not."
+        )
         found.append(Unheeded("TooManyZones", message))
     if zones.has_nodes_without:
         found.append(_NODES_WITHOUT_ZONE)
@@ -81,16 +83,16 @@ def unheeded_in(
 
 _UNKNOWN_NODES = Unheeded(
     "NodesUnknown",
-    "The nodes of this cluster may not be read, so that their zones are not known: all endpoints are used; grant list and "
-    "watch of nodes.",
+    "The nodes of this cluster may not be read, so that their zones are not known: all endpoints are used; grant list "
+    "and watch of nodes.",
 )
 _NO_ZONES = Unheeded(
     "NoZones",
-    f"No node of this cluster has the label {ZONE_LABEL}, without which kube-proxy ignores hints: all endpoints are used; "
-    "label the nodes.",
+    f"No node of this cluster has the label {ZONE_LABEL}, without which kube-proxy ignores hints: all endpoints are "
+    "used; label the nodes.",
 )
 _NODES_WITHOUT_ZONE = Unheeded(
     "NodesWithoutZone",
-    f"Nodes of this cluster lack the label {ZONE_LABEL}, without which kube-proxy ignores hints: from there all endpoints "
-    "are used; label them.",
+    f"Nodes of this cluster lack the label {ZONE_LABEL}, without which kube-proxy ignores hints: from there all "
+    "endpoints are used; label them.",
 )

@@ -1,10 +1,10 @@
 """Topology hints of mirrors: which nodes and zones should prefer an endpoint.
 
-A traffic preference decides the zones, whatever the trafficDistribution says; which nodes are hinted besides is left to
-that, as long as nodes of the preferred endpoints are meant. Kubernetes gives hints only to Services with a selector, which a derived Service lacks, so `trafficDistribution` would
+Kubernetes gives hints only to Services with a selector, which a derived Service lacks, so `trafficDistribution` would
 do nothing there. As its EndpointSlice controller does (Kubernetes 1.34), each ready endpoint is hinted by itself:
 kube-proxy disregards hints of a kind unless all ready endpoints have one, so an endpoint that lacks its zone needs no
-write of the others.
+write of the others. A traffic preference decides the zones whatever the trafficDistribution says, which goes on to
+decide the nodes where those can only be nodes of preferred endpoints.
 """
 
 from collections.abc import Iterable

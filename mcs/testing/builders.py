@@ -14,7 +14,7 @@ from mcs.model.multicluster import (
     ServiceImportStatus,
 )
 from mcs.model.names import EXPORT_TO_ANNOTATION, SLICE_SERVICE_LABEL, ClusterId, ServiceKey
-from mcs.model.preference import PREFERENCE_ANNOTATION, WEIGHT_ANNOTATION
+from mcs.model.preference import PREFERENCE_ANNOTATION, TRAFFIC_ANNOTATION, WEIGHT_ANNOTATION
 from mcs.model.services import ClientIPConfig, Service, ServicePort, ServiceSpec, SessionAffinityConfig
 from mcs.model.slices import IPV4, AddressType, Endpoint, EndpointConditions, EndpointPort, EndpointSlice
 from mcs.services.observed import Exporter, NamespacePhase, ObservedExport, ObservedTarget
@@ -38,9 +38,15 @@ def export(
     to: str | None = None,
     weight: str | None = None,
     preference: str | None = None,
+    traffic: str | None = None,
 ) -> ServiceExport:
     """A ServiceExport without status; `labels` and `annotations` are exported, the rest are annotations of its own."""
-    own = {EXPORT_TO_ANNOTATION: to, WEIGHT_ANNOTATION: weight, PREFERENCE_ANNOTATION: preference}
+    own = {
+        EXPORT_TO_ANNOTATION: to,
+        WEIGHT_ANNOTATION: weight,
+        PREFERENCE_ANNOTATION: preference,
+        TRAFFIC_ANNOTATION: traffic,
+    }
     return ServiceExport(
         metadata=ObjectMeta(
             name=key.name,

@@ -19,7 +19,7 @@ from mcs.model.multicluster import READY, ServiceImport
 from mcs.model.names import ClusterId, ServiceKey, derived_service_name
 from mcs.model.services import Service
 from mcs.model.slices import EndpointSlice
-from mcs.services.observed import Exporter, NamespacePhase, ObservedTarget
+from mcs.services.observed import Exporter, NamespacePhase, NodeZones, ObservedTarget
 from mcs.services.plan import plan_target
 from mcs.testing.builders import at
 
@@ -42,6 +42,7 @@ class SimulatedTarget:
         self.known_families: frozenset[str] | None = None
         """What plans are told of `families`."""
         self.refused_distributions: frozenset[str] = frozenset()
+        self.zones: NodeZones | None = None
         self.events: list[Event] = []
         self.writes = 0
         self._applied: dict[Kept, ObjectMeta] = {}
@@ -66,6 +67,7 @@ class SimulatedTarget:
             now=now,
             families=self.known_families,
             refused_distributions=self.refused_distributions,
+            zones=self.zones,
         )
 
     @property

@@ -20,6 +20,7 @@ _PORTS = st.lists(
     max_size=3,
     unique_by=(lambda each: each[0], lambda each: each[1:]),
 ).filter(lambda ports: len(ports) == 1 or all(name for name, _, _ in ports))
+_TRAFFIC = st.sampled_from([None, None, "local", "remote", "zone", "none", "near"])
 _METADATA = st.dictionaries(st.sampled_from(["a", "b", "bad key!"]), st.sampled_from(["1", "2"]), max_size=2)
 
 
@@ -34,7 +35,7 @@ def services(draw: st.DrawFn) -> Service:
         families=draw(_FAMILIES),
         affinity_seconds=draw(st.sampled_from([None, 10, 20])),
         internal=draw(st.sampled_from(["Cluster", "Local", None])),
-        distribution=draw(st.sampled_from([None, "PreferClose"])),
+        distribution=draw(st.sampled_from([None, "PreferClose", "PreferSameNode"])),
         terminating=draw(st.sampled_from([False] * 9 + [True])),
     )
 
@@ -53,12 +54,13 @@ def source_slices(draw: st.DrawFn, cluster: str, number: int, exported: Service 
     endpoints = draw(
         st.lists(
             st.builds(
-                lambda address, ready, hostname: endpoint(
-                    address, ready=ready, hostname=hostname, node="node"
+                lambda address, ready, hostname, zone: endpoint(
+                    address, ready=ready, hostname=hostname, node="node", zone=zone
                 ),
                 addresses,
                 st.sampled_from([True, False, None]),
                 st.sampled_from([None, "web-0", "Not.A.Label"]),
+                st.sampled_from([None, "z1", "z2"]),
             ),
             min_size=(count := draw(st.integers(0, 3))),
             max_size=count,
@@ -91,5 +93,6 @@ def _exporters_in(draw: st.DrawFn, cluster: str) -> Exporter:
             labels=draw(_METADATA),
             annotations=draw(_METADATA),
             terminating=draw(rarely),
+            traffic=draw(_TRAFFIC),
         ),
     )

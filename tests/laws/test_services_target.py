@@ -21,7 +21,7 @@ from mcs.model.names import (
     SOURCE_CLUSTER_LABEL,
 )
 from mcs.model.slices import EndpointSlice
-from mcs.services.observed import Exporter
+from mcs.services.observed import Exporter, NodeZones
 from mcs.services.plan import plan_target
 from mcs.services.selection import exports_to
 from mcs.testing.builders import WEB, at, exporter, service, slice_
@@ -35,6 +35,7 @@ SEEN = st.sets(st.sampled_from(CLUSTERS)).map(lambda seen: sorted(seen | {"c1"})
 def held_after(*exported: Exporters, families: tuple[str, ...] = ("IPv4", "IPv6")) -> SimulatedTarget:
     """c1 after each of `exported` was true for long enough."""
     target = SimulatedTarget("c1", WEB, families)
+    target.zones = NodeZones(("z1",), has_nodes_without=True)
     for number, each in enumerate(exported):
         target.rounds_to_rest(each, CLUSTERS, at(100 + number))
     return target

@@ -1,6 +1,6 @@
 {{/* What a controller asks of every member. */}}
 {{- define "mcs.readingRules" -}}
-- {apiGroups: [""], resources: [namespaces, services], verbs: [list, watch]}
+- {apiGroups: [""], resources: [namespaces, nodes, services], verbs: [list, watch]}
 - {apiGroups: [discovery.k8s.io], resources: [endpointslices], verbs: [list, watch]}
 - {apiGroups: [multicluster.x-k8s.io], resources: [serviceexports, serviceimports], verbs: [list, watch]}
 - {apiGroups: [about.k8s.io], resources: [clusterproperties], verbs: [get]}

@@ -33,7 +33,7 @@ from mcs.model.names import (
     ServiceKey,
     mirror_name,
 )
-from mcs.model.preference import PREFERENCE_ANNOTATION, WEIGHT_ANNOTATION
+from mcs.model.preference import PREFERENCE_ANNOTATION, TRAFFIC_ANNOTATION, WEIGHT_ANNOTATION
 from mcs.model.services import Namespace, Service
 from mcs.model.slices import IPV4
 from mcs.runtime.executor import ForeignObjectError
@@ -261,7 +261,13 @@ def test_an_export_that_is_imported_is_told_however_often_its_endpoints_change()
 
 
 @pytest.mark.parametrize(
-    "said", [{WEIGHT_ANNOTATION: "7"}, {PREFERENCE_ANNOTATION: "local"}, {WEIGHT_ANNOTATION: "x"}]
+    "said",
+    [
+        {WEIGHT_ANNOTATION: "7"},
+        {PREFERENCE_ANNOTATION: "local"},
+        {WEIGHT_ANNOTATION: "x"},
+        {TRAFFIC_ANNOTATION: "local"},
+    ],
 )
 def test_a_preference_that_an_export_takes_up_touches_every_cluster(said: dict[str, str]) -> None:
     export = ServiceExport(metadata=replace(metadata(WEB, 2), annotations=said))

@@ -12,9 +12,16 @@ import pytest
 from structlog.testing import capture_logs
 
 from mcs.kube.decode import Page
-from mcs.kube.errors import ConfigError, Unreachable
+from mcs.kube.errors import (
+    ConfigError,
+    Forbidden,
+    KubeError,
+    ResourceMissing,
+    ServerError,
+    Unreachable,
+)
 from mcs.model.names import ClusterId
-from mcs.model.resources import SERVICES
+from mcs.model.resources import NODES, SERVICES
 from mcs.runtime.fleet import Client, Fleet, Member, NotAdmittedError, Reachability, Reflected
 from mcs.testing.virtual_time import run_virtual
 
@@ -204,3 +211,63 @@ def test_a_member_is_asked_again_who_it_is_while_it_is_worked_with() -> None:
     assert reachable == unanswered == again == Reachability.REACHABLE
     assert refused == Reachability.REFUSED
     assert [each["event"] for each in logs] == ["cluster refused"]
+
+
+class NodesLater(Quiet):
+    """Answers a list of nodes with an error until some time."""
+
+    def __init__(self, error: KubeError, seconds: float) -> None:
+        self._error = error
+        self._until = seconds
+
+    async def list_pages(self, resource: Any, *, label_selector: str = "") -> AsyncGenerator[Any, None]:
+        if resource is NODES and asyncio.get_running_loop().time() < self._until:
+            raise self._error
+        yield Page((), "1", ())
+
+
+@pytest.mark.parametrize(
+    ("case", "error", "shown", "told"),
+    [
+        (
+            "what may be forbidden is done without, and heard of when it no longer is",
+            Forbidden(403),
+            [(True, Reachability.REACHABLE, False), (True, Reachability.REACHABLE, True)],
+            2,
+        ),
+        (
+            "so is what the API server does not have",
+            ResourceMissing(404),
+            [(True, Reachability.REACHABLE, False), (True, Reachability.REACHABLE, True)],
+            2,
+        ),
+        (
+            "any other error tells nothing of rights, so it is waited for",
+            ServerError(500),
+            [(False, Reachability.UNREACHABLE, False), (True, Reachability.REACHABLE, True)],
+            1,
+        ),
+    ],
+)
+def test_what_may_be_forbidden(
+    case: str, error: KubeError, shown: list[tuple[bool, Reachability, bool]], told: int
+) -> None:
+    seen: list[ClusterId] = []
+
+    async def run() -> list[tuple[bool, Reachability, bool]]:
+        reflected = [Reflected(SERVICES), Reflected(NODES, may_be_forbidden=True)]
+        until = asyncio.get_running_loop().time() + 100
+        east: Member[str] = Member(EAST, opening(NodesLater(error, until)), reflected)
+        east.on_seen(seen.append)
+        found = []
+        async with asyncio.TaskGroup() as tasks:
+            task = tasks.create_task(Fleet([east]).run(None), name="fleet")
+            for seconds in (50, 100):
+                await asyncio.sleep(seconds)
+                found.append((east.is_seen, east.reachability, east.caches["nodes"].is_synced))
+            task.cancel()
+        return found
+
+    with capture_logs():
+        assert run_virtual(run()) == shown, case
+    assert seen == [EAST] * told, case

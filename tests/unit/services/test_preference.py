@@ -10,6 +10,7 @@ from mcs.model.multicluster import ServiceExport
 from mcs.model.preference import (
     ANNOTATIONS,
     PREFERENCE_ANNOTATION,
+    TRAFFIC_ANNOTATION,
     WEIGHT_ANNOTATION,
     Preference,
     preference_of,
@@ -122,6 +123,17 @@ def test_a_preference_that_changes_is_written_and_one_that_stays_is_not() -> Non
             headless(),
             {"preference": "near"},
             f'{PREFERENCE_ANNOTATION} "near" is neither "local" nor a number of 0 to 65535.',
+        ),
+        (service(), {"traffic": "local"}, ""),
+        (
+            service(),
+            {"traffic": "Local"},
+            f'{TRAFFIC_ANNOTATION} "Local" is none of "local", "remote", "zone", "none". It is not heeded.',
+        ),
+        (
+            headless(),
+            {"traffic": "local"},
+            f"local is not heeded: a headless Service has no virtual IP; use {PREFERENCE_ANNOTATION}.",
         ),
     ],
 )
