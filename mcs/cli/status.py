@@ -18,10 +18,11 @@ from mcs.cli.tables import ClusterView, status_tables
 from mcs.controllers.identity import read_identity
 from mcs.kube.client import Client
 from mcs.kube.config import connect
-from mcs.kube.errors import KubeError
+from mcs.kube.errors import Forbidden, KubeError, ResourceMissing
 from mcs.membership.identity import identity_problem
+from mcs.membership.ranges import pod_ranges
 from mcs.model.names import ClusterId
-from mcs.model.resources import SERVICE_EXPORTS, SERVICE_IMPORTS, Resource
+from mcs.model.resources import NODES, SERVICE_EXPORTS, SERVICE_IMPORTS, Resource
 
 INTERRUPTED = 130
 """The exit status that shells give to what Ctrl-C ended."""
@@ -62,10 +63,19 @@ async def _view(cluster: ClusterId, kubeconfig: Sequence[Path] | None, context: 
                 return ClusterView(cluster=cluster, version=version, state="refused", problem=problem)
             exports = await _all(client, SERVICE_EXPORTS)
             imports = await _all(client, SERVICE_IMPORTS)
+            ranges = await _pod_ranges(client)
     except (KubeError, TimeoutError) as error:
         state, problem = state_and_problem(error, context)
         return ClusterView(cluster=cluster, version=version, state=state, problem=" ".join(problem.split()))
-    return ClusterView(cluster=cluster, version=version, exports=exports, imports=imports)
+    return ClusterView(cluster=cluster, version=version, exports=exports, imports=imports, pod_ranges=ranges)
+
+
+async def _pod_ranges(client: Client) -> tuple[str, ...]:
+    try:
+        nodes = await _all(client, NODES)
+    except (Forbidden, ResourceMissing):
+        return ()
+    return tuple(each for node in nodes for each in pod_ranges(node))
 
 
 async def _all(client: Client, resource: Resource[Any]) -> tuple[Any, ...]:

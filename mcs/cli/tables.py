@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from mcs.membership.ranges import overlaps
 from mcs.model.meta import Condition
 from mcs.model.multicluster import CONFLICT, READY, VALID, ServiceExport, ServiceImport
 from mcs.model.names import ClusterId, ServiceKey
@@ -21,6 +22,7 @@ class ClusterView(Struct, frozen=True, kw_only=True):
     version: str = ""
     exports: tuple[ServiceExport, ...] = ()
     imports: tuple[ServiceImport, ...] = ()
+    pod_ranges: tuple[str, ...] = ()
 
 
 class Table(Struct, frozen=True):
@@ -91,6 +93,9 @@ def _problems(views: Sequence[ClusterView]) -> Iterable[tuple[str, ...]]:
     problems = sorted(problem for view in views for problem in _problems_in(view))
     for (service, of, what), alike in groupby(problems, key=lambda each: each[:3]):
         yield str(service), of, ", ".join(each.cluster for each in alike), what
+    for overlap in overlaps({view.cluster: view.pod_ranges for view in views}):
+        what = f"{overlap.range} overlaps {overlap.other_range}; give each cluster pod ranges of its own"
+        yield "-", "pod ranges", f"{overlap.cluster}, {overlap.other}", what
 
 
 def _problems_in(view: ClusterView) -> Iterable[_Problem]:

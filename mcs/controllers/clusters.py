@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, NamedTuple
 
+from mcs.membership.ranges import pod_ranges
 from mcs.model.addresses import families_of
 from mcs.model.meta import KubernetesObject
 from mcs.model.multicluster import ServiceExport, ServiceImport
@@ -25,9 +26,12 @@ from mcs.services.observed import NodeZones
 
 
 class Work(NamedTuple):
-    """A piece of work in one cluster: the import of a service and what its export says, or its auto-export."""
+    """A piece of work in one cluster: the import of a service and what its export says, or its auto-export.
 
-    about: Literal["service", "auto-export"]
+    Pod ranges concern no service.
+    """
+
+    about: Literal["service", "auto-export", "ranges"]
     service: ServiceKey
 
     def __str__(self) -> str:
@@ -110,7 +114,7 @@ REFLECTED = (
         SERVICE_IMPORTS,
         {"namespace": _namespace_of, "cluster": _clusters_of, "prefers traffic": prefers_traffic},
     ),
-    Reflected(NODES, {"zone": _zones_of}, may_be_forbidden=True),
+    Reflected(NODES, {"zone": _zones_of, "pod range": pod_ranges}, may_be_forbidden=True),
 )
 
 

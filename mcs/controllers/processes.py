@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, assert_never
 
 import structlog
 from msgspec import Struct
@@ -22,6 +22,7 @@ from mcs.controllers.auto_export import AutoExportController
 from mcs.controllers.clusters import Work
 from mcs.controllers.identity import Identities
 from mcs.controllers.propagation import Propagation
+from mcs.controllers.ranges import RangesController
 from mcs.controllers.services import ServicesController
 from mcs.controllers.zone import ZoneFeed
 from mcs.kube.client import Client as KubernetesClient
@@ -30,7 +31,14 @@ from mcs.kube.errors import ResourceMissing
 from mcs.model.names import ClusterId
 from mcs.model.selectors import Selector
 from mcs.runtime.fleet import Client, Fleet, Member, Reachability
-from mcs.web.metrics import DnsCollector, ExportsCollector, FleetCollector, WorkCollector, new_registry
+from mcs.web.metrics import (
+    DnsCollector,
+    ExportsCollector,
+    FleetCollector,
+    RangesCollector,
+    WorkCollector,
+    new_registry,
+)
 from mcs.web.requests import RequestCounts
 from mcs.web.server import WebServer
 from mcs_dns.server import DnsServer
@@ -235,16 +243,24 @@ class ControllerProcess(Process):
         registry.register(WorkCollector(self.fleet))
         registry.register(ExportsCollector(self.fleet))
         self.services = ServicesController(self.fleet, clock, targets)
+        ranges = self._ranges = RangesController(self.fleet, clock, targets)
+        registry.register(RangesCollector(lambda: ranges.overlapping))
         self._auto_export = (
             None if auto_export is None else AutoExportController(self.fleet, auto_export, targets)
         )
         self._reconcile = self._reconciled
 
     async def _reconciled(self, cluster: ClusterId, work: Work) -> None:
-        if work.about != "auto-export":
-            await self.services.reconcile(cluster, work)
-        elif self._auto_export is not None:
-            await self._auto_export.reconcile(cluster, work.service)
+        match work.about:
+            case "service":
+                await self.services.reconcile(cluster, work)
+            case "ranges":
+                await self._ranges.reconcile(cluster)
+            case "auto-export":
+                if self._auto_export is not None:
+                    await self._auto_export.reconcile(cluster, work.service)
+            case other:
+                assert_never(other)
 
 
 class DnsProcess(Process):

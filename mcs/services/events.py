@@ -8,15 +8,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from mcs.model.actions import RecordEvent
-from mcs.model.events import Event, EventSource, ObjectReference
+from mcs.model.events import ObjectReference, new_event
 from mcs.model.meta import Condition, KubernetesObject, ObjectMeta
 from mcs.model.multicluster import CONFLICT, READY, VALID, ServiceExport, ServiceImport
-from mcs.model.names import FIELD_MANAGER, ClusterId, ServiceKey, name_hash
+from mcs.model.names import ClusterId, ServiceKey
 from mcs.model.resources import SERVICE_EXPORTS, SERVICE_IMPORTS, Resource
 from mcs.services.conditions import of_types
 from mcs.services.imports import TRAFFIC_DISTRIBUTION, TRAFFIC_PREFERENCE, told_type
 
-_LONGEST_MESSAGE = 1024
 _Told = tuple[Literal["Normal", "Warning"], str, str]
 """Type, reason and message of an Event."""
 
@@ -143,26 +142,7 @@ def _events(
         RecordEvent(
             cluster=cluster,
             about=resource,
-            object=Event(
-                metadata=ObjectMeta(
-                    name=_name(reference, reason, message, now), namespace=metadata.namespace
-                ),
-                involved_object=reference,
-                type=type_,
-                reason=reason,
-                message=message
-                if len(message) <= _LONGEST_MESSAGE
-                else f"{message[: _LONGEST_MESSAGE - 1]}…",
-                first_timestamp=now,
-                last_timestamp=now,
-                count=1,
-                source=EventSource(component=FIELD_MANAGER),
-                reporting_component=FIELD_MANAGER,
-            ),
+            object=new_event(reference, type_, reason, message, now, namespace=metadata.namespace),
         )
         for type_, reason, message in told
     )
-
-
-def _name(reference: ObjectReference, *said: str) -> str:
-    return f"{reference.name}.{name_hash(reference.kind, reference.namespace, reference.name, *said)}"

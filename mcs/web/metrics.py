@@ -14,6 +14,7 @@ from prometheus_client.registry import Collector
 
 from mcs import __version__
 from mcs.model.multicluster import CONFLICT, READY, VALID, ServiceExport
+from mcs.model.names import ClusterId
 from mcs.model.resources import SERVICE_EXPORTS
 from mcs.runtime.cache import Cache
 from mcs.runtime.fleet import Fleet, Reachability
@@ -174,6 +175,24 @@ class ExportsCollector(Collector):
                 conditions.add_metric((cluster, condition, "False"), false)
                 conditions.add_metric((cluster, condition, "Unknown"), len(exports) - true - false)
         yield conditions
+
+
+class RangesCollector(Collector):
+    """Members whose pod ranges overlap, given for each member whose ranges are known."""
+
+    def __init__(self, overlapping: Callable[[], Mapping[ClusterId, int]]) -> None:
+        self._overlapping = overlapping
+
+    def collect(self) -> Iterable[Metric]:
+        """Fresh values of the one family."""
+        overlapping = GaugeMetricFamily(
+            "mcs_cluster_pod_range_overlaps",
+            "Other members whose pod ranges overlap with those of a member; nothing where nodes do not tell ranges.",
+            labels=("cluster",),
+        )
+        for cluster, count in self._overlapping().items():
+            overlapping.add_metric((cluster,), count)
+        yield overlapping
 
 
 class DnsCollector(Collector):

@@ -67,6 +67,7 @@ async def _busy_world(folder: Path) -> dict[str, list[Scrape]]:
     async with running_world(CLUSTERS, folder) as world:
         for cluster in CLUSTERS:
             await _apply(world, cluster, {"Namespace": "shop"})
+            await _apply(world, cluster, {"Node": "n1", "spec": {"podCIDR": "10.244.0.0/24"}})
         await world.start_controller(CLUSTERS)
         await _until_idle(world)
         before = await _controller(world), await _dns(world, "west")
@@ -129,6 +130,7 @@ def _check_that_numbers_moved(before: Scrape, after: Scrape) -> None:
         assert after.value(name, **labels) > before.value(name, **labels), name
     assert before.value("mcs_api_requests_total", verb="apply") == 0
     assert after.value("mcs_api_requests_total", verb="watch", code="200") >= 10
+    assert after.value("mcs_cluster_pod_range_overlaps", cluster="east") == 1
     conditions = "mcs_service_export_conditions"
     assert after.value(conditions, cluster="east", condition="Valid", status="True") == 1
     assert after.value(conditions, cluster="east", condition="Valid", status="False") == 1

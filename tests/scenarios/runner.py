@@ -309,8 +309,8 @@ class Scenario:
         return sorted(
             f"{about['kind']} {event['reason']}"
             for event in await self._world.apis[cluster].list(EVENTS)
-            if (about := event["involvedObject"])["namespace"] == namespace
-            and about["name"] == name
+            if event["metadata"]["namespace"] == namespace
+            and (about := event["involvedObject"])["name"] == name
             and event["source"]["component"] == "mcs-controller"
         )
 

@@ -132,6 +132,10 @@ def test_what_clusters_tell_in_the_same_words_is_one_row() -> None:
             (_condition("Ready", "True"), _condition("TrafficDistributionSupported", "False")),
             ["TrafficDistributionSupported False, Why: m"],
         ),
+        (
+            (_condition("Ready", "True"), _condition("TrafficPreferenceHeeded", "False")),
+            ["TrafficPreferenceHeeded False, Why: m"],
+        ),
         # What a condition of others means, and which of its values is the good one, is not known.
         ((_condition("Ready", "True"), _condition("example.com/Draining", "False")), []),
     ],
@@ -143,6 +147,22 @@ def test_what_is_wrong_with_an_import_is_told_of_the_clusters_that_have_it(
     tables = _tables(_view("east", imports=(imported,)))
     rows = tables["Problems"].rows if "Problems" in tables else ()
     assert rows == tuple(("shop/web", "import", "east", what) for what in told)
+
+
+def test_pod_ranges_that_overlap_are_a_problem_of_both_clusters() -> None:
+    views = (
+        structs.replace(_view("west"), pod_ranges=("10.1.0.0/24",)),
+        structs.replace(_view("east"), pod_ranges=("10.0.0.0/8", "11.0.0.0/8")),
+        structs.replace(_view("south"), pod_ranges=("12.0.0.0/8",)),
+    )
+    assert _tables(*views)["Problems"].rows == (
+        (
+            "-",
+            "pod ranges",
+            "east, west",
+            "10.0.0.0/8 overlaps 10.1.0.0/24; give each cluster pod ranges of its own",
+        ),
+    )
 
 
 def test_where_all_is_well_there_is_no_table_of_problems() -> None:
