@@ -69,12 +69,12 @@ async def connect_context(
             cluster=with_data_as_files(chosen.cluster, private, "cluster", chosen),
             user=with_data_as_files(chosen.user, private, "user", chosen),
         )
-        _check_certificates(chosen)
+        check_certificates(chosen)
         source = await from_kubeconfig(chosen)
         if "exec" in chosen.user:
             source = from_plugin(chosen, source, private)
         proxy = chosen.cluster.get("proxy-url") or environment_proxy(chosen.cluster["server"], environ)
-        return Connection(name or chosen.name, _configuration(), source, proxy=proxy, folder=folder)
+        return Connection(name or chosen.name, bare_configuration(), source, proxy=proxy, folder=folder)
     except BaseException:
         folder.cleanup()
         raise
@@ -97,10 +97,11 @@ def connect_in_cluster(
         raise ConfigError(problem, file=folder / "token")
     server = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
     proxy = environment_proxy(server, environ)
-    return Connection(name, _configuration(), from_service_account(folder, environ), proxy=proxy)
+    return Connection(name, bare_configuration(), from_service_account(folder, environ), proxy=proxy)
 
 
-def _configuration() -> "Configuration":
+def bare_configuration() -> "Configuration":
+    """A configuration of the library with what all connections have in common."""
     from kubernetes_asyncio.client import Configuration
 
     from mcs.kube.transport import MAX_CONNECTIONS
@@ -150,7 +151,7 @@ def _covers(entry: str, host: str, port: int | None) -> bool:
         return (host == suffix and not name.startswith((".", "*."))) or host.endswith(f".{suffix}")
 
 
-def _check_certificates(chosen: ChosenContext) -> None:
+def check_certificates(chosen: ChosenContext) -> None:
     """Raises ConfigError for a CA or client certificate that cannot be loaded, before it fails each request."""
     import ssl
 

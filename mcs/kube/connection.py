@@ -18,7 +18,15 @@ from yarl import URL
 
 from mcs.kube.credentials import Source
 from mcs.kube.errors import Unauthorized, Unreachable, error_of
-from mcs.kube.transport import A_WATCH, NETWORK_ERRORS, ONE_REQUEST, Transport, unreachable
+from mcs.kube.transport import (
+    A_WATCH,
+    NETWORK_ERRORS,
+    ONE_REQUEST,
+    ConnectorOf,
+    Transport,
+    library_connector,
+    unreachable,
+)
 
 if TYPE_CHECKING:
     from kubernetes_asyncio.client import Configuration
@@ -59,12 +67,14 @@ class Connection:
         *,
         proxy: str | None = None,
         folder: "TemporaryDirectory[str] | None" = None,
+        connector_of: ConnectorOf = library_connector,
     ) -> None:
         self.name = name
         self._configuration = configuration
         self._source = source
         self._proxy = proxy
         self._folder = folder
+        self._connector_of = connector_of
         self._lock = asyncio.Lock()
         self._generation = 0
         self._due = 0.0
@@ -207,7 +217,7 @@ class Connection:
         tls = _certificates(self._configuration)
         if self._transport is not None and tls == self._tls:
             return
-        new = Transport(self._configuration)
+        new = Transport(self._configuration, self._connector_of)
         old, self._transport, self._tls = self._transport, new, tls
         if old is not None:
             self._retired = [transport for transport in (*self._retired, old) if not transport.session.closed]

@@ -127,8 +127,8 @@ def from_plugin(chosen: ChosenContext, base: Source, folder: Path) -> Source:
         if status.client_certificate_data:
             if not status.client_key_data:
                 raise _plugin_failed(plugin, "it returned a client certificate without its key")
-            configuration.cert_file = _written(folder / "exec.crt", status.client_certificate_data)
-            configuration.key_file = _written(folder / "exec.key", status.client_key_data)
+            configuration.cert_file = written(folder / "exec.crt", status.client_certificate_data)
+            configuration.key_file = written(folder / "exec.key", status.client_key_data)
         if not (status.token or status.client_certificate_data):
             raise _plugin_failed(plugin, "it returned neither a token nor a client certificate")
         return renew_in(status.expiration_timestamp, datetime.now(UTC))
@@ -208,7 +208,7 @@ def _plugin_failed(plugin: dict[str, Any], problem: str) -> Unauthorized:
     return Unauthorized(401, "CredentialsUnavailable", f"credential plugin {plugin['command']!r}: {problem}")
 
 
-def _written(path: Path, content: str) -> str:
+def written(path: Path, content: str) -> str:
     """The path of a file that only we can read and that holds `content`; left alone if it does already."""
     if not path.exists() or path.read_text() != content:
         path.touch(mode=0o600)

@@ -7,6 +7,7 @@ Source of the distinctions: metav1.Status, its `reason` and the reasons of its `
 # ruff: noqa: N818 (the names are those of Kubernetes' reasons)
 
 from collections.abc import Mapping
+from enum import StrEnum
 from pathlib import Path
 
 import msgspec
@@ -36,8 +37,28 @@ class ConfigError(KubeError):
         super().__init__(f"{where}: {problem}" if where else problem)
 
 
+class Failure(StrEnum):
+    """What keeps an API server from being worked with, told apart by what is to be done about it."""
+
+    DNS = "DNS"
+    REFUSED = "refused"
+    TIMEOUT = "timeout"
+    TLS = "TLS"
+    PROXY = "proxy"
+    NETWORK = "network"
+    UNAUTHORIZED = "401"
+    FORBIDDEN = "403"
+    SERVER_ERROR = "5xx"
+    OTHER = "other"
+
+
 class Unreachable(KubeError):
-    """No answer: network, TLS or a timeout; the message says which."""
+    """No answer; `failure` tells network, TLS and timeouts apart, `detail` is the message without the cluster."""
+
+    def __init__(self, message: str, failure: Failure = Failure.NETWORK, detail: str = "") -> None:
+        super().__init__(message)
+        self.failure = failure
+        self.detail = detail
 
 
 class WatchSilent(Unreachable):
@@ -186,6 +207,47 @@ _BY_CODE: dict[int, type[ApiError]] = {
     422: Invalid,
     429: TooManyRequests,
 }
+
+
+def failure_of(error: KubeError) -> Failure:
+    """Which of the failures an error is."""
+    match error:
+        case Unreachable():
+            return error.failure
+        case Unauthorized():
+            return Failure.UNAUTHORIZED
+        case Forbidden():
+            return Failure.FORBIDDEN
+        case ApiError(code=code) if code >= 500:
+            return Failure.SERVER_ERROR
+        case _:
+            return Failure.OTHER
+
+
+def why_not_reachable(error: KubeError) -> str:
+    """Why an API server cannot be worked with, and what to look at: the same words for as long as it is the same."""
+    failure = failure_of(error)
+    match failure:
+        case Failure.DNS:
+            return f"{failure}: the name of its API server cannot be resolved; correct it, or the DNS that answers here"
+        case Failure.REFUSED:
+            return (
+                f"{failure}: nothing listens at its address; check that its API server runs, and the address"
+            )
+        case Failure.UNAUTHORIZED:
+            return f"{failure}: it does not accept the credentials; renew them"
+        case Failure.FORBIDDEN:
+            return f"{failure}: the credentials do not allow this; give them the rights of a member"
+        case Failure.SERVER_ERROR if isinstance(error, ApiError):
+            return f"{failure}: it answers {error.code}; check its API server, or what stands before it"
+        case Failure.TIMEOUT | Failure.TLS | Failure.PROXY | Failure.NETWORK if isinstance(
+            error, Unreachable
+        ):
+            return f"{failure}: {error.detail or 'no answer'}"
+        case _ if isinstance(error, ApiError):
+            return f"{failure}: it answers {error.code}"
+        case _:
+            return f"{failure}: {error}"
 
 
 def _seconds(text: str) -> float:

@@ -114,14 +114,67 @@ def default_files(environ: Mapping[str, str], home: Path, separator: str) -> tup
 
 def choose_context(files: Sequence[Path], context: str | None) -> ChosenContext:
     """The named context, or the current one, of the merged files. Every file must exist."""
-    parsed = [(file, _parse(file)) for file in files]
+    chosen, cluster_file, user_file = _chosen([(file, _parse(file)) for file in files], context)
+    return chosen._replace(
+        cluster=_with_absolute_paths(chosen.cluster, cluster_file, chosen.name),
+        user=_with_absolute_paths(chosen.user, user_file, chosen.name),
+    )
+
+
+def sanitised_context(text: str, where: str, allowed_programs: frozenset[str]) -> ChosenContext:
+    """The current context, or the only one, of a kubeconfig that came over the network. Raises ConfigError.
+
+    It may neither read files nor run programs, but for exec plugins whose command is one of `allowed_programs`, as
+    it is written there. `where` names it in messages, none of which repeats what it holds.
+    """
+    file = Path(where)
+    try:
+        config = _parsed(text, file, _WithoutAliases)
+    except yaml.YAMLError as error:
+        raise ConfigError("is not YAML without aliases; write a kubeconfig there", file=file) from error
+    only = config.contexts[0].name if config.contexts and len(config.contexts) == 1 else None
+    chosen, _, _ = _chosen([(file, config)], config.current_context or only)
+    for part in (chosen.cluster, chosen.user):
+        for key in FILE_FIELDS:
+            if part.get(key):
+                problem = (
+                    f"{key} names a file, which a kubeconfig in a Secret may not; write its contents there"
+                )
+                raise ConfigError(problem, file=file, context=chosen.name)
+    if chosen.user.get("auth-provider"):
+        problem = "auth-provider is not allowed in a Secret; use a token or a client certificate"
+        raise ConfigError(problem, file=file, context=chosen.name)
+    if (plugin := chosen.user.get("exec")) is not None:
+        _check_allowed(plugin, allowed_programs, file, chosen.name)
+    return chosen
+
+
+def _check_allowed(plugin: Mapping[str, Any], allowed: frozenset[str], file: Path, context: str) -> None:
+    command = str(plugin["command"])
+    if command not in allowed:
+        problem = f"its user runs {command!r}; use a token, or allow that with --allow-exec {command}"
+        raise ConfigError(problem, file=file, context=context)
+    for variable in plugin.get("env") or ():
+        if (name := str(variable["name"])).startswith(_LOADER_VARIABLES):
+            problem = f"env of its exec sets {name}, by which other programs could be run; remove it"
+            raise ConfigError(problem, file=file, context=context)
+
+
+_LOADER_VARIABLES = ("LD_", "DYLD_", "PATH", "PYTHON", "NODE_", "BASH_", "ENV")
+"""Variables of these names decide what a program loads or runs."""
+
+
+def _chosen(
+    parsed: Sequence[tuple[Path, _Kubeconfig]], context: str | None
+) -> tuple[ChosenContext, Path, Path]:
+    """The context, and the files in which its cluster and its user stand, with paths as they stand there."""
     contexts = _merged((file, config.contexts) for file, config in parsed)
     wanted = context or next((config.current_context for _, config in parsed if config.current_context), None)
     known = ", ".join(sorted(contexts)) or "none"
     if not wanted:
         raise ConfigError(
             f"no current-context is set; name a context (there are: {known})",
-            file=files[0] if files else None,
+            file=parsed[0][0] if parsed else None,
         )
     if wanted not in contexts:
         where = ", ".join(str(file) for file, _ in parsed)
@@ -143,12 +196,7 @@ def choose_context(files: Sequence[Path], context: str | None) -> ChosenContext:
         user_file, named_user = users[entry.context.user]
         user = named_user.user or {}
         _check_user(user, user_file, wanted)
-    return ChosenContext(
-        wanted,
-        file,
-        _with_absolute_paths(cluster.cluster, cluster_file, wanted),
-        _with_absolute_paths(user, user_file, wanted),
-    )
+    return ChosenContext(wanted, file, cluster.cluster, user), cluster_file, user_file
 
 
 def with_data_as_files(
@@ -180,9 +228,22 @@ def _parse(file: Path) -> _Kubeconfig:
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"cannot be read: {error}", file=file) from error
     try:
-        document = yaml.safe_load(text)
+        return _parsed(text, file)
     except yaml.YAMLError as error:
         raise ConfigError(f"is not YAML: {' '.join(str(error).split())}", file=file) from error
+
+
+class _WithoutAliases(yaml.SafeLoader):
+    """Refuses aliases, with which a few lines can stand for gigabytes."""
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.YAMLError("an alias")
+        return super().compose_node(parent, index)
+
+
+def _parsed(text: str, file: Path, loader: type[yaml.SafeLoader] = yaml.SafeLoader) -> _Kubeconfig:
+    document = yaml.load(text, Loader=loader)
     if document is None:
         raise ConfigError("is empty; write a kubeconfig into it or leave it out", file=file)
     try:
@@ -207,7 +268,8 @@ def _check_cluster(cluster: Mapping[str, Any], file: Path, context: str) -> None
         raise ConfigError(problem, file=file, context=context)
     proxy = cluster.get("proxy-url")
     if proxy and not _is_url(proxy):
-        problem = f"proxy-url {proxy!r} is not supported; use an http or https proxy"
+        shown = "" if "@" in str(proxy) else f" {proxy!r}"
+        problem = f"proxy-url{shown} is not supported; use an http or https proxy"
         raise ConfigError(problem, file=file, context=context)
 
 
