@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from mcs import __version__
+from mcs.cli import member_commands
 
 # Without markup typer neither loads rich for --help, which would double its time, nor draws boxes.
 app = typer.Typer(
@@ -187,6 +188,9 @@ def unexport(
     from mcs.cli.exporting import unexport_service
 
     unexport_service(service, cluster, kubeconfig, dry_run=dry_run)
+
+
+member_commands.add_to(app)
 
 
 @app.command()

@@ -1,10 +1,12 @@
 """What the user writes on the command line, as checked values. Mistakes become one sentence that says what to do."""
 
 from collections.abc import Sequence
+from datetime import timedelta
 from ipaddress import ip_address
 
 from mcs.cli.problems import WrongOptionError
 from mcs.controllers.processes import DnsOptions, Listen
+from mcs.membership.tokens import SHORTEST_LIFE
 from mcs.model.names import ClusterId, ServiceKey, cluster_id_error, is_dns_label
 from mcs.model.selectors import Selector, parse_selector
 from mcs.services.validity import is_denied
@@ -132,6 +134,26 @@ def parse_service(text: str) -> ServiceKey:
             f"Services of namespace {namespace!r} belong to each cluster alone; choose another"
         )
     return ServiceKey(namespace, name)
+
+
+def parse_member(text: str) -> ClusterId:
+    """The id of a member. Raises WrongOptionError."""
+    if (problem := cluster_id_error(text)) is not None:
+        raise WrongOptionError(problem)
+    return ClusterId(text)
+
+
+def parse_life(text: str) -> timedelta:
+    """How long tokens are valid: a number and d, h or m, 10 minutes at least. Raises WrongOptionError."""
+    units = {"d": "days", "h": "hours", "m": "minutes"}
+    number, unit = text[:-1], units.get(text[-1:])
+    is_duration = unit is not None and number.isascii() and number.isdecimal() and len(number) <= 6
+    life = timedelta(**{unit: int(number)}) if is_duration and unit else timedelta()
+    if life < SHORTEST_LIFE:
+        raise WrongOptionError(
+            f"--token-life {text!r} is no duration of 10 minutes or more; write for example 7d or 12h"
+        )
+    return life
 
 
 def parse_targeted(ids: Sequence[str]) -> tuple[str, ...] | None:

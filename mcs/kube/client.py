@@ -5,7 +5,7 @@ retries are left to `mcs.runtime`.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, contextmanager
 from typing import Any, TypeVar
 
@@ -14,7 +14,7 @@ import msgspec
 from mcs.kube.connection import Answer, Connection
 from mcs.kube.decode import Page, WatchEvent, decode_line, decode_object, decode_page, encode_object
 from mcs.kube.errors import ApiError, Invalid, KubeError, NotFound, ServerError
-from mcs.model.meta import KubernetesObject
+from mcs.model.meta import KubernetesObject, Wire
 from mcs.model.names import FIELD_MANAGER
 from mcs.model.resources import Resource
 
@@ -47,6 +47,24 @@ class Version(msgspec.Struct, rename="camel"):
     git_version: str = ""
     major: str = ""
     minor: str = ""
+
+
+class _TokenStatus(Wire, frozen=True):
+    token: str = ""
+
+
+class _TokenRequest(KubernetesObject, frozen=True):
+    """authentication.k8s.io/v1 TokenRequest, as it is answered; no text shows it."""
+
+    status: _TokenStatus = _TokenStatus()
+
+    def __repr__(self) -> str:
+        return "TokenRequest()"
+
+
+_TOKENS = Resource(
+    group="", version="v1", plural="serviceaccounts", kind="ServiceAccount", type=_TokenRequest
+)
 
 
 class Client:
@@ -134,6 +152,32 @@ class Client:
         body = encode_object(resource.api_version, resource.kind, obj, subresource)
         path = _object_path(resource, obj.metadata.namespace, obj.metadata.name, subresource)
         return await self._written("apply", "PATCH", resource, path, query, body, APPLY_PATCH)
+
+    async def apply_document(self, resource: Resource[T], document: Mapping[str, Any]) -> T:
+        """The same for an object of which no struct holds all: `document` is applied as it is, with force."""
+        metadata = document["metadata"]
+        path = _object_path(resource, metadata.get("namespace", ""), metadata["name"])
+        query = {"fieldManager": FIELD_MANAGER, "force": "true"}
+        body = msgspec.json.encode(document)
+        return await self._written("apply", "PATCH", resource, path, query, body, APPLY_PATCH)
+
+    async def create_token(self, namespace: str, account: str, seconds: int) -> str:
+        """A new token of a ServiceAccount, valid for as long as asked if the server agrees (TokenRequest).
+
+        Raises NotFound when there is no such account.
+        """
+        path = _object_path(_TOKENS, namespace, account, "token")
+        body = msgspec.json.encode(
+            {
+                "apiVersion": "authentication.k8s.io/v1",
+                "kind": "TokenRequest",
+                "spec": {"expirationSeconds": seconds},
+            }
+        )
+        with self._measured("create", "serviceaccounts/token") as codes:
+            answer = await self.connection.request("POST", path, body=body)
+            codes.append(answer.status)
+        return decode_object(_TokenRequest, answer.body).status.token
 
     async def create(self, resource: Resource[T], obj: T) -> T:
         """The object, newly created. Raises AlreadyExists.

@@ -107,7 +107,7 @@ NAMESPACES = _core(
 NODES = _core("nodes", "Node", "no", namespaced=False, subresources=("status",))
 PODS = _core("pods", "Pod", "po", categories=_ALL, subresources=("status",), has_generation=True)
 SECRETS = _core("secrets", "Secret")
-SERVICE_ACCOUNTS = _core("serviceaccounts", "ServiceAccount", "sa")
+SERVICE_ACCOUNTS = _core("serviceaccounts", "ServiceAccount", "sa", subresources=("token",))
 SERVICES = _core("services", "Service", "svc", categories=_ALL, subresources=("status",))
 CRDS = _builtin(
     "apiextensions.k8s.io", "customresourcedefinitions", "CustomResourceDefinition", "crd", "crds",
@@ -128,9 +128,17 @@ STATEFUL_SETS = _builtin(
 LEASES = _builtin("coordination.k8s.io", "leases", "Lease")
 ENDPOINT_SLICES = _builtin("discovery.k8s.io", "endpointslices", "EndpointSlice", has_generation=True)
 
+_RBAC = "rbac.authorization.k8s.io"
+RBAC = (
+    _builtin(_RBAC, "roles", "Role"),
+    _builtin(_RBAC, "rolebindings", "RoleBinding"),
+    _builtin(_RBAC, "clusterroles", "ClusterRole", namespaced=False),
+    _builtin(_RBAC, "clusterrolebindings", "ClusterRoleBinding", namespaced=False),
+)
+
 BUILTINS = (
     CONFIGMAPS, ENDPOINTS, EVENTS, NAMESPACES, NODES, PODS, SECRETS, SERVICE_ACCOUNTS, SERVICES,
-    CRDS, DEPLOYMENTS, REPLICA_SETS, STATEFUL_SETS, LEASES, ENDPOINT_SLICES,
+    CRDS, DEPLOYMENTS, REPLICA_SETS, STATEFUL_SETS, LEASES, ENDPOINT_SLICES, *RBAC,
 )  # fmt: skip
 
 

@@ -19,7 +19,13 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, Literal, TypeAlias
 
-from mcs.sandbox.apply import schema_tables_apps, schema_tables_core, schema_tables_pod, schema_tables_volumes
+from mcs.sandbox.apply import (
+    schema_tables_apps,
+    schema_tables_core,
+    schema_tables_pod,
+    schema_tables_rbac,
+    schema_tables_volumes,
+)
 
 Object: TypeAlias = dict[str, Any]
 FieldPath: TypeAlias = tuple[str, ...]
@@ -48,6 +54,7 @@ KINDS: Mapping[str, tuple[str, ...]] = {
     "discovery.k8s.io": ("EndpointSlice",),
     "coordination.k8s.io": ("Lease",),
     "apiextensions.k8s.io": ("CustomResourceDefinition",),
+    "rbac.authorization.k8s.io": ("Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"),
 }
 """The built-in kinds that have a table, per API group."""
 
@@ -170,7 +177,13 @@ def _declarations(text: str) -> Iterator[tuple[str, list[str]]]:
 
 @cache
 def _builtin() -> Mapping[str, Schema]:
-    tables = (schema_tables_core, schema_tables_pod, schema_tables_volumes, schema_tables_apps)
+    tables = (
+        schema_tables_core,
+        schema_tables_pod,
+        schema_tables_volumes,
+        schema_tables_apps,
+        schema_tables_rbac,
+    )
     declared = {name: lines for table in tables for name, lines in _declarations(table.TYPES)}
     roots = {kind for kinds in KINDS.values() for kind in kinds}
     fields: dict[str, dict[str, Schema]] = {name: {} for name in declared}

@@ -16,8 +16,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from mcs.kube.packaged import definition_documents
 from mcs.sandbox.api import Api, WriteOptions
-from mcs.sandbox.demo.manifests import apply_objects, crd_objects, sample_objects
+from mcs.sandbox.demo.manifests import apply_objects, sample_objects
 from mcs.sandbox.http.server import ApiServer, kubeconfig
 from mcs.sandbox.resources import NODES
 from mcs.sandbox.rules.addresses import Network
@@ -125,7 +126,7 @@ class Clusterset:
         async with AsyncExitStack() as stack:
             self.clusters = tuple([await self._started(shape, stack) for shape in self._shapes])
             write_private(self.kubeconfig_path, kubeconfig([cluster.server for cluster in self.clusters]))
-            definitions = crd_objects()
+            definitions = definition_documents()
             for cluster in self.clusters:
                 sample = sample_objects(cluster.name) if self._with_sample else []
                 await apply_objects(cluster.server, [*definitions, *sample])

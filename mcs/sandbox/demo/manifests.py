@@ -1,19 +1,17 @@
-"""Where the CRDs and the sample are found, and how they get into a cluster: server-side apply over HTTP.
+"""Where the sample is found, and how manifests get into a cluster: server-side apply over HTTP.
 
 The sample is one folder for each cluster, in the form `kubectl apply -f FOLDER` takes.
 """
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from importlib.resources import files
 from importlib.resources.abc import Traversable
-from pathlib import Path
 
 import aiohttp
 import msgspec
-import yaml
 
-import mcs
+from mcs.kube.packaged import documents_in
 from mcs.sandbox.http.server import ApiServer
 from mcs.sandbox.store import Object, Objects
 
@@ -25,13 +23,6 @@ class ApplyFailedError(Exception):
     """A manifest was refused; the message names the object and the server's reason."""
 
 
-def crd_objects() -> Objects:
-    """The CRDs of this project: from the installed package, else from the checkout beside it."""
-    packaged = files("mcs") / "crds"
-    folder = packaged if packaged.is_dir() else Path(mcs.__file__).parent.parent / "crds"
-    return list(_objects_in(folder))
-
-
 def sample_folder(cluster: str) -> Traversable:
     """Where the sample manifests of a cluster are."""
     return files("mcs.sandbox") / "sample" / cluster
@@ -40,13 +31,7 @@ def sample_folder(cluster: str) -> Traversable:
 def sample_objects(cluster: str) -> Objects:
     """The sample of a cluster in the order to apply it; nothing for a cluster the sample does not know."""
     folder = sample_folder(cluster)
-    return list(_objects_in(folder)) if folder.is_dir() else []
-
-
-def _objects_in(folder: Traversable) -> Iterator[Object]:
-    for file in sorted(folder.iterdir(), key=lambda each: each.name):
-        if file.name.endswith(".yaml"):
-            yield from (each for each in yaml.safe_load_all(file.read_text("utf-8")) if each)
+    return list(documents_in(folder)) if folder.is_dir() else []
 
 
 async def apply_objects(server: ApiServer, objects: Iterable[Object]) -> None:

@@ -6,7 +6,7 @@ Source: Kubernetes API concepts; "Authenticating" (bearer tokens). The semantics
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from typing import Any, get_args
 
 import msgspec
@@ -33,6 +33,7 @@ from mcs.sandbox.http.scale import scale_of
 from mcs.sandbox.http.selectors import Selection, selection
 from mcs.sandbox.http.streams import send_watch
 from mcs.sandbox.http.targets import Target, is_of_a_builtin_group, target_of, verb_of
+from mcs.sandbox.http.tokens import issue
 from mcs.sandbox.http.watching import Watch, watch_options
 from mcs.sandbox.printing.tables import IncludeObject
 from mcs.sandbox.resources import Registry
@@ -50,7 +51,7 @@ WRITES = {"create", "update", "patch", "delete", "deletecollection"}
 class Handlers:
     """Answers every request of one server. `requests` counts them by (verb, resource)."""
 
-    def __init__(self, api: Api, tokens: Mapping[str, str]) -> None:
+    def __init__(self, api: Api, tokens: MutableMapping[str, str]) -> None:
         self.api = api
         self.requests: Counter[tuple[str, str]] = Counter()
         self.watch_refusal: StatusError | None = None
@@ -89,16 +90,28 @@ class Handlers:
             warnings += _deprecation(target)
             raise not_found(target.resource, target.name)
         verb = verb_of(request.method, target, request.query)
-        allowed = (*target.resource.verbs, "watch") if not target.subresource else ("get", "update", "patch")
+        allowed = (*target.resource.verbs, "watch")
+        if target.subresource:
+            allowed = ("create",) if target.subresource == "token" else ("get", "update", "patch")
         if verb not in allowed:
             raise method_not_allowed()
         named = f"{target.resource.group_resource}/{target.subresource}".rstrip("/")
         if request.query.get("dryRun", "") == "":
             self.requests[verb, named] += 1
         warnings += _deprecation(target)
+        if target.subresource == "token":
+            return _json(self._issued(target, await request.read()), 201)
         if verb in WRITES:
             return await self._write(request, target, verb, warnings)
         return await self._read(request, target, verb, warnings)
+
+    def _issued(self, target: Target, body: bytes) -> Object:
+        account = self.api.get(target.resource, target.namespace or "", target.name)
+        try:
+            asked = msgspec.json.decode(body)
+        except msgspec.MsgspecError as error:
+            raise bad_request(f"couldn't get version/kind; json parse error: {error}") from error
+        return issue(account, asked, self._tokens, self.api.now())
 
     def _is_known(self, request: web.Request) -> bool:
         header = request.headers.get("Authorization", "")

@@ -81,6 +81,8 @@ def verb_of(method: str, target: Target, query: Mapping[str, str]) -> str:
             return "get"
         case "POST", False:
             return "create" if target.namespace or not target.resource.namespaced else ""
+        case "POST", True:
+            return "create" if target.subresource == "token" else ""
         case "PUT", True:
             return "update"
         case "PATCH", True:

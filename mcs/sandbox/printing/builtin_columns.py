@@ -279,6 +279,25 @@ def _conditions(obj: Object) -> list[Object]:
 
 _CONTAINERS = ("Containers", "Images")
 _COUNTS = tuple(Column(name, type="integer") for name in ("Desired", "Current", "Ready"))
+
+
+def _role(obj: Object, now: datetime) -> Cells:
+    return [_name(obj), obj["metadata"].get("creationTimestamp", "")]
+
+
+def _role_binding(obj: Object, now: datetime) -> Cells:
+    named: dict[str, list[str]] = {"User": [], "Group": [], "ServiceAccount": []}
+    for subject in obj.get("subjects") or ():
+        place = f"{subject['namespace']}/" if subject["kind"] == "ServiceAccount" else ""
+        named.setdefault(subject["kind"], []).append(f"{place}{subject['name']}")
+    role = obj["roleRef"]
+    subjects = (", ".join(named[kind]) for kind in ("User", "Group", "ServiceAccount"))
+    return [_name(obj), f"{role['kind']}/{role['name']}", _age(obj, now), *subjects]
+
+
+_ROLE = ((NAME, Column("Created At")), _role)
+_BINDING = ((NAME, Column("Role"), AGE, *_wide("Users", "Groups", "ServiceAccounts")), _role_binding)
+
 BUILTIN: dict[str, tuple[tuple[Column, ...], CellsOf]] = {
     "namespaces": ((NAME, Column("Status"), AGE), _namespace),
     "nodes": (
@@ -319,6 +338,8 @@ BUILTIN: dict[str, tuple[tuple[Column, ...], CellsOf]] = {
     "configmaps": ((NAME, Column("Data"), AGE), _config_map),
     "secrets": ((NAME, Column("Type"), Column("Data"), AGE), _secret),
     "serviceaccounts": ((NAME, Column("Secrets"), AGE), _service_account),
+    **{f"{kind}.rbac.authorization.k8s.io": _ROLE for kind in ("roles", "clusterroles")},
+    **{f"{kind}.rbac.authorization.k8s.io": _BINDING for kind in ("rolebindings", "clusterrolebindings")},
     "leases.coordination.k8s.io": ((NAME, Column("Holder"), AGE), _lease),
     "events": (
         (

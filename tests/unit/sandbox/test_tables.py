@@ -157,6 +157,23 @@ CELLS: list[tuple[ResourceType, dict[str, Any], list[Any]]] = [
     (resources.CONFIGMAPS, obj("c", data={"a": "1"}, binaryData={"b": "AA=="}), ["c", 2, "5m"]),
     (resources.SECRETS, obj("s", type="Opaque", data={"a": "AA=="}), ["s", "Opaque", 1, "5m"]),
     (resources.SERVICE_ACCOUNTS, obj("a", secrets=[{"name": "x"}]), ["a", 1, "5m"]),
+    *((each, obj("r", rules=[]), ["r", CREATED]) for each in (resources.RBAC[0], resources.RBAC[2])),
+    *(
+        (
+            each,
+            obj(
+                "b",
+                roleRef={"kind": "ClusterRole", "name": "r"},
+                subjects=[
+                    {"kind": "ServiceAccount", "name": "a", "namespace": "n"},
+                    {"kind": "User", "name": "u"},
+                    {"kind": "User", "name": "v"},
+                ],
+            ),
+            ["b", "ClusterRole/r", "5m", "u, v", "", "n/a"],
+        )
+        for each in (resources.RBAC[1], resources.RBAC[3])
+    ),
     (resources.LEASES, obj("l", spec={"holderIdentity": "me"}), ["l", "me", "5m"]),
     (
         resources.EVENTS,
@@ -189,6 +206,8 @@ def test_every_builtin_kind_has_columns_and_a_row_for_each() -> None:
 
 
 WIDE_ONLY = {
+    "rolebindings.rbac.authorization.k8s.io": ["Users", "Groups", "ServiceAccounts"],
+    "clusterrolebindings.rbac.authorization.k8s.io": ["Users", "Groups", "ServiceAccounts"],
     "nodes": ["Internal-IP", "External-IP", "OS-Image", "Kernel-Version", "Container-Runtime"],
     "pods": ["IP", "Node", "Nominated Node", "Readiness Gates"],
     "services": ["Selector"],
