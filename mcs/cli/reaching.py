@@ -17,8 +17,8 @@ from mcs.kube.client import Client
 from mcs.kube.config import connect
 from mcs.kube.errors import ConfigError, KubeError, NotFound, ResourceMissing
 from mcs.kube.kubeconfig import choose_context, default_files
-from mcs.membership.identity import Identity
 from mcs.membership.connecting import Endpoint
+from mcs.membership.identity import Identity
 from mcs.membership.joining import Newcomer
 from mcs.model.names import ClusterId
 from mcs.model.registration import ANY_VALIDATION, KubeFedCluster

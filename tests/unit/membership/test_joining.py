@@ -103,7 +103,10 @@ def test_the_clusterset_is_the_one_that_members_were_joined_to() -> None:
 
 def test_how_its_api_server_is_reached_is_carried_over() -> None:
     endpoint = Endpoint(
-        "https://eu.test", disabled_validations=frozenset({"*"}), proxy="http://proxy.test", server_name="kubernetes"
+        "https://eu.test",
+        disabled_validations=frozenset({"*"}),
+        proxy="http://proxy.test",
+        server_name="kubernetes",
     )
     *_, registration = registration_objects(replace(EU, endpoint=endpoint), "prod", "ns", "t")
     assert registration.document["spec"] == {
