@@ -73,6 +73,12 @@ def controller(
             help="Export the Services with these labels, for example tier=web; an empty selector matches nothing.",
         ),
     ] = None,
+    policy: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="What members may do, as YAML: namespaces, caps, addresses, precedence."
+        ),
+    ] = None,
     metrics_listen: MetricsListen = "127.0.0.1:8080",
     dns_listen: Annotated[
         str | None, typer.Option(metavar="IP:PORT", help="Also answer DNS here, for --dns-cluster.")
@@ -101,6 +107,7 @@ def controller(
         targets=targets,
         own=own,
         auto_export=auto_export,
+        policy=policy,
         dns_listen=dns_listen,
         dns_cluster=dns_cluster,
         zones=zones,

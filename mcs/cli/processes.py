@@ -15,6 +15,7 @@ from mcs.cli.options import (
     parse_log_level,
     parse_targets,
 )
+from mcs.cli.policy import read_policy
 from mcs.cli.problems import UserMistakeError
 from mcs.cli.running import run
 from mcs.controllers.processes import CannotListenError, ControllerProcess, DnsProcess, Process, client_opener
@@ -35,6 +36,7 @@ def run_controller(
     targets: str,
     own: str | None,
     auto_export: str | None,
+    policy: Path | None,
     dns_listen: str | None,
     dns_cluster: str | None,
     zones: Sequence[str],
@@ -45,6 +47,7 @@ def run_controller(
     contexts = parse_clusters(clusters)
     written = parse_targets(contexts, targets, own)
     selector = parse_auto_export(auto_export)
+    allowed = read_policy(policy)
     answered = parse_dns_cluster(contexts, dns_listen, dns_cluster)
     dns_options = parse_dns_options("--dns-listen", dns_listen or ":0", zones, ttl=5)
     metrics = parse_listen("--metrics-listen", metrics_listen)
@@ -57,7 +60,9 @@ def run_controller(
             cluster: client_opener(cluster, kubeconfig, context, counts)
             for cluster, context in contexts.items()
         }
-        process = ControllerProcess(openers, targets=written, auto_export=selector, requests=counts)
+        process = ControllerProcess(
+            openers, targets=written, auto_export=selector, policy=allowed, requests=counts
+        )
         process.serve_metrics(metrics)
         if answered is not None:
             process.serve_dns(process.fleet.members[answered], dns_options)

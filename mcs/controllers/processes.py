@@ -29,6 +29,7 @@ from mcs.kube.client import Client as KubernetesClient
 from mcs.kube.config import connect
 from mcs.kube.errors import ResourceMissing
 from mcs.model.names import ClusterId
+from mcs.model.policy import DEFAULT_POLICY, Policy
 from mcs.model.selectors import Selector
 from mcs.runtime.fleet import Client, Fleet, Member, Reachability
 from mcs.web.metrics import (
@@ -36,6 +37,7 @@ from mcs.web.metrics import (
     ExportsCollector,
     FleetCollector,
     RangesCollector,
+    RefusalsCollector,
     WorkCollector,
     new_registry,
 )
@@ -218,7 +220,7 @@ def _shown(member: Member[Any]) -> str:
 class ControllerProcess(Process):
     """`mcs controller`: every member's exports become imports in every member, or in those of `targets` only.
 
-    The Services that `auto_export` selects are exported without being asked.
+    The Services that `auto_export` selects are exported without being asked. `policy` is what members may do.
     """
 
     def __init__(
@@ -227,6 +229,7 @@ class ControllerProcess(Process):
         *,
         targets: frozenset[ClusterId] | None = None,
         auto_export: Selector | None = None,
+        policy: Policy = DEFAULT_POLICY,
         clock: Clock = utc_now,
         requests: RequestCounts | None = None,
     ) -> None:
@@ -242,9 +245,10 @@ class ControllerProcess(Process):
         super().__init__(fleet, registry, propagation, requests or RequestCounts())
         registry.register(WorkCollector(self.fleet))
         registry.register(ExportsCollector(self.fleet))
-        self.services = ServicesController(self.fleet, clock, targets)
         ranges = self._ranges = RangesController(self.fleet, clock, targets)
         registry.register(RangesCollector(lambda: ranges.overlapping))
+        self.services = ServicesController(self.fleet, clock, targets, policy)
+        registry.register(RefusalsCollector(self.fleet, self.services.refusals.counts))
         self._auto_export = (
             None if auto_export is None else AutoExportController(self.fleet, auto_export, targets)
         )

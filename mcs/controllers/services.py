@@ -9,13 +9,21 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
+from mcs.controllers.admission import Admission
 from mcs.controllers.clusters import ClusterCaches, Work, zone_of
+from mcs.controllers.meanings import (
+    meaning_of_export,
+    meaning_of_namespace,
+    meaning_of_service,
+    meaning_of_slice,
+)
+from mcs.controllers.refusals import Refusals
 from mcs.kube.errors import Forbidden, Invalid, ResourceMissing, ServerError
 from mcs.model.actions import Action
 from mcs.model.meta import timestamp
 from mcs.model.multicluster import ServiceExport, ServiceImport
 from mcs.model.names import SERVICE_NAME_LABEL, ClusterId, ServiceKey
-from mcs.model.preference import preference_of, preference_problems, traffic_preference_of
+from mcs.model.policy import DEFAULT_POLICY, Policy
 from mcs.model.registration import Node
 from mcs.model.services import Namespace, Service
 from mcs.model.slices import EndpointSlice
@@ -26,6 +34,7 @@ from mcs.services.exports import is_imported
 from mcs.services.imports import tells_of_an_older_crd
 from mcs.services.observed import Exporter, NodeZones, ObservedExport, ObservedTarget
 from mcs.services.plan import plan_export, plan_target
+from mcs.services.precedence import order_of_most
 from mcs.services.selection import named_clusters
 from mcs.services.topology import refused_distributions
 
@@ -44,19 +53,26 @@ class ServicesController:
         fleet: Fleet[Work],
         clock: Callable[[], datetime],
         targets: frozenset[ClusterId] | None = None,
+        policy: Policy = DEFAULT_POLICY,
     ) -> None:
         self._fleet = fleet
         self._clock = clock
         self._targets = targets
+        self._policy = policy
+        self.refusals = Refusals()
         self._families: dict[ClusterId, frozenset[str] | None] = {}
         self._zones: dict[ClusterId, NodeZones | None] = {}
         self._refused_distributions: dict[ClusterId, frozenset[str]] = {}
         self._with_older_crd: frozenset[ClusterId] = frozenset()
         self._caches: dict[ClusterId, ClusterCaches] = {}
+        self._admissions: dict[ClusterId, Admission] = {}
         fleet.follow(self._engaged, self._disengaged)
 
     def _engaged(self, member: Member[Work]) -> None:
         caches = self._caches[member.cluster] = ClusterCaches.of(member.caches)
+        self._admissions[member.cluster] = Admission(
+            caches, self._policy.of(member.cluster), partial(self._route, member, self._admission_touches)
+        )
         caches.namespaces.listen(partial(self._route, member, self._namespace_touches))
         caches.services.listen(partial(self._route, member, self._service_touches))
         caches.slices.listen(partial(self._route, member, self._slice_touches))
@@ -69,6 +85,8 @@ class ServicesController:
     def _disengaged(self, member: Member[Work]) -> None:
         cluster = member.cluster
         exported = {export.key for export in self._caches.pop(cluster).exports}
+        self._admissions.pop(cluster)
+        self.refusals.forget(cluster)
         self._families.pop(cluster, None)
         self._zones.pop(cluster, None)
         self._refused_distributions.pop(cluster, None)
@@ -97,7 +115,13 @@ class ServicesController:
         # stopped the import, and may go on doing so, keeps nobody from being told.
         observed = self.observe_export(cluster, work.service)
         if observed is not None and (is_imported(observed) or not member.queue.is_due(work)):
-            await member.executor.execute(plan_export(observed))
+            told = plan_export(observed)
+            await member.executor.execute(told)
+            self.refusals.note_told(
+                cluster, work.service, self._caches[cluster].exports.get(work.service), told
+            )
+        elif observed is None:
+            self.refusals.note(cluster, work.service, frozenset(), "")
         if stopped is not None:
             raise stopped
 
@@ -121,7 +145,17 @@ class ServicesController:
             refused_distributions=self._refused_distributions.get(target, frozenset()),
             has_older_crd=target in self._with_older_crd,
             zones=caches.zones(),
+            policy=self._policy,
+            order_elsewhere=self._order_elsewhere(target, key, seen),
         )
+
+    def _order_elsewhere(
+        self, target: ClusterId, key: ServiceKey, seen: frozenset[ClusterId]
+    ) -> tuple[ClusterId, ...]:
+        if self._policy.precedence == "oldest" or self._caches[target].imports.get(key) is not None:
+            return ()
+        imports = (self._caches[cluster].imports.get(key) for cluster in sorted(seen - {target}))
+        return order_of_most(each for each in imports if each is not None)
 
     def _learns(self, cluster: ClusterId, actions: Iterable[Action], error: Invalid) -> bool:
         """True when the refusal tells something new: what this API server, or its CRD, is too old to take."""
@@ -147,6 +181,7 @@ class ServicesController:
             own_import=caches.imports.get(key),
             now=timestamp(self._clock()),
             members=frozenset(self._fleet.members),
+            policy=self._policy,
         )
 
     def _seen(self, key: ServiceKey) -> frozenset[ClusterId]:
@@ -165,6 +200,8 @@ class ServicesController:
                         export=export,
                         service=caches.services.get(key),
                         slices=tuple(caches.slices.by("service", key)),
+                        policy=self._policy.of(cluster),
+                        beyond=self._admissions[cluster].beyond(export),
                     )
                 )
         return tuple(exporters)
@@ -209,6 +246,16 @@ class ServicesController:
                 target, {export.key for export in caches.exports if cluster in (named_clusters(export) or ())}
             )
 
+    def _admission_touches(self, _: ClusterId, delta: Delta[ServiceExport]) -> Touched:
+        yield from self._everywhere(delta.key)
+
+    def _concerned(self, cluster: ClusterId, key: ServiceKey, *, is_counted: bool) -> Touched:
+        """Every cluster, or only the exporter's own where its export counts for no other."""
+        if is_counted:
+            yield from self._everywhere(key)
+        else:
+            yield cluster, Work("service", key)
+
     def _everywhere(self, key: ServiceKey) -> Touched:
         for cluster in self._caches:
             yield cluster, Work("service", key)
@@ -235,7 +282,7 @@ class ServicesController:
 
     def _namespace_touches(self, cluster: ClusterId, delta: Delta[Namespace]) -> Touched:
         old, new = delta.old, delta.new
-        if old is not None and new is not None and _namespace_meaning(old) == _namespace_meaning(new):
+        if old is not None and new is not None and meaning_of_namespace(old) == meaning_of_namespace(new):
             return
         namespace = delta.key.name
         for key in sorted(self._exported_in(namespace) | self._caches[cluster].imported_in(namespace)):
@@ -247,11 +294,18 @@ class ServicesController:
             self._families[cluster] = families
             for key in sorted(self._caches[cluster].imported()):
                 yield cluster, Work("service", key)
-        if delta.old is not None and delta.new is not None and _meaning(delta.old) == _meaning(delta.new):
+        if (
+            delta.old is not None
+            and delta.new is not None
+            and meaning_of_service(delta.old) == meaning_of_service(delta.new)
+        ):
             return
-        is_exported = self._caches[cluster].exports.get(delta.key) is not None
-        if is_exported or _concerns_malformed(delta):
+        if _concerns_malformed(delta):
             yield from self._everywhere(delta.key)
+        elif (export := self._caches[cluster].exports.get(delta.key)) is not None:
+            yield from self._concerned(
+                cluster, delta.key, is_counted=self._admissions[cluster].counts(export)
+            )
         if delta.key.name.startswith("derived-"):
             for key in self._derived_sources(cluster, delta):
                 yield cluster, Work("service", key)
@@ -270,7 +324,7 @@ class ServicesController:
 
     def _slice_touches(self, cluster: ClusterId, delta: Delta[EndpointSlice]) -> Touched:
         old, new = delta.old, delta.new
-        if old is not None and new is not None and _slice_meaning(old) == _slice_meaning(new):
+        if old is not None and new is not None and meaning_of_slice(old) == meaning_of_slice(new):
             return
         exports = self._caches[cluster].exports
         if _concerns_malformed(delta):
@@ -284,19 +338,26 @@ class ServicesController:
         ):
             if is_mirror:
                 yield cluster, Work("service", key)
-            elif exports.get(key) is not None:
+            elif (export := exports.get(key)) is not None:
                 # The source last: its API server is busy with telling everybody of the change itself.
-                for target in self._caches:
+                is_counted = self._admissions[cluster].counts(export)
+                for target, work in self._concerned(cluster, key, is_counted=is_counted):
                     if target != cluster:
-                        yield target, Work("service", key)
+                        yield target, work
                 yield cluster, Work("service", key)
 
     def _export_touches(self, cluster: ClusterId, delta: Delta[ServiceExport]) -> Touched:
         old, new = delta.old, delta.new
-        if old is not None and new is not None and _export_meaning(old) == _export_meaning(new):
+        if old is not None and new is not None and meaning_of_export(old) == meaning_of_export(new):
             yield cluster, Work("service", delta.key)
-            return
-        yield from self._everywhere(delta.key)
+        elif _concerns_malformed(delta):
+            yield from self._everywhere(delta.key)
+        else:
+            admission = self._admissions[cluster]
+            is_counted = (old is not None and admission.counted(old)) or (
+                new is not None and admission.counts(new)
+            )
+            yield from self._concerned(cluster, delta.key, is_counted=is_counted)
 
     def _import_touches(self, cluster: ClusterId, delta: Delta[ServiceImport]) -> Touched:
         yield cluster, Work("service", delta.key)
@@ -323,22 +384,3 @@ class ServicesController:
 def _concerns_malformed(delta: Delta[Any]) -> bool:
     """True when an object became malformed or ceased to be: then all is planned anew that did without its cluster."""
     return delta.old is None and delta.new is None
-
-
-def _namespace_meaning(namespace: Namespace) -> tuple[object, ...]:
-    return namespace.is_terminating, namespace.metadata.uid
-
-
-def _meaning(service: Service) -> tuple[object, ...]:
-    return service.spec, service.metadata.labels, service.is_terminating, service.metadata.uid
-
-
-def _slice_meaning(endpoint_slice: EndpointSlice) -> tuple[object, ...]:
-    meta = endpoint_slice.metadata
-    return endpoint_slice.address_type, endpoint_slice.endpoints, endpoint_slice.ports, meta.labels, meta.uid
-
-
-def _export_meaning(export: ServiceExport) -> tuple[object, ...]:
-    annotations = export.metadata.annotations
-    said = (preference_of(annotations), traffic_preference_of(annotations), preference_problems(annotations))
-    return export.spec, export.is_terminating, export.metadata.uid, named_clusters(export), said

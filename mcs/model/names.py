@@ -46,6 +46,8 @@ ANNOTATION_PREFIX = "mcs-controller"
 """Prefix of the annotations and labels that are this controller's own, and no part of any API."""
 EXPORTED_KEYS_ANNOTATION = f"{ANNOTATION_PREFIX}/exported-keys"
 """Which labels and annotations of a ServiceImport come from its exports: "label,label;annotation,annotation"."""
+PRECEDENCE_ANNOTATION = f"{ANNOTATION_PREFIX}/precedence"
+"""On a ServiceImport, under the policy "first-seen": the ids of its exporters, the one that decides first."""
 EXPORT_TO_ANNOTATION = f"{ANNOTATION_PREFIX}/export-to"
 """On a ServiceExport: the ids of the clusters that it exports to besides its own, separated by commas."""
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from msgspec import Struct
 
 from mcs.model.multicluster import ImportPort
+from mcs.model.policy import Precedence
 from mcs.model.preference import TRAFFIC_ANNOTATION
 from mcs.model.services import SessionAffinityConfig
 from mcs.services.merge import Offer, Properties, merge
@@ -41,7 +42,7 @@ def _shown_keys(values: dict[str, str]) -> str:
     return ", ".join(_quoted(key) for key in sorted(values)) if values else "none"
 
 
-_DECIDED_BY_THE_OLDEST = (
+_DECIDED_BY_THE_FIRST = (
     _Property("TypeConflict", "type", lambda p: _quoted(p.type), lambda p: p.type),
     _Property(
         "SessionAffinityConflict",
@@ -83,34 +84,34 @@ _DECIDED_BY_THE_OLDEST = (
 )
 
 
-def conflicts(offered: Sequence[Offer]) -> tuple[Conflict, ...]:
-    """All conflicts between the offers (in order of precedence, not empty), sorted by reason.
+def conflicts(offered: Sequence[Offer], precedence: Precedence = "oldest") -> tuple[Conflict, ...]:
+    """All conflicts between the offers (in order of `precedence`, not empty), sorted by reason.
 
     They depend on the offers alone, so that every exporter hears the same whatever its own cluster can do.
     """
-    merged = merge(offered)
+    merged, first = merge(offered), precedence.replace("-", " ")
     found = [
-        *_conflicts_with_the_oldest(offered),
-        *_port_conflict(offered, merged.ports),
-        *_family_conflict(offered, merged.ip_families),
+        *_conflicts_with_the_first(offered, first),
+        *_port_conflict(offered, merged.ports, first),
+        *_family_conflict(offered, merged.ip_families, first),
     ]
     return tuple(sorted(found))
 
 
-def _conflicts_with_the_oldest(offered: Sequence[Offer]) -> Iterable[Conflict]:
+def _conflicts_with_the_first(offered: Sequence[Offer], named: str) -> Iterable[Conflict]:
     first = offered[0]
-    for each in _DECIDED_BY_THE_OLDEST:
+    for each in _DECIDED_BY_THE_FIRST:
         used = each.compared(first.properties)
         disagreeing = sum(each.compared(offer.properties) != used for offer in offered)
         if disagreeing:
             yield Conflict(
                 each.reason,
-                f"Conflicting {each.field}. Using {each.shown(first.properties)} from oldest service export in "
+                f"Conflicting {each.field}. Using {each.shown(first.properties)} from {named} service export in "
                 f'"{first.cluster}". {_disagreement(disagreeing, offered)}',
             )
 
 
-def _port_conflict(offered: Sequence[Offer], used: Sequence[ImportPort]) -> Iterable[Conflict]:
+def _port_conflict(offered: Sequence[Offer], used: Sequence[ImportPort], named: str) -> Iterable[Conflict]:
     """Any difference between port sets is one, also a mere superset."""
     disagreeing = sum(set(offer.properties.ports) != set(used) for offer in offered)
     if disagreeing:
@@ -118,11 +119,11 @@ def _port_conflict(offered: Sequence[Offer], used: Sequence[ImportPort]) -> Iter
         yield Conflict(
             "PortConflict",
             f"Conflicting ports. Using {shown}, the union in which ports of the same name or number are those "
-            f'of the oldest service export, "{offered[0].cluster}" first. {_disagreement(disagreeing, offered)}',
+            f'of the {named} service export, "{offered[0].cluster}" first. {_disagreement(disagreeing, offered)}',
         )
 
 
-def _family_conflict(offered: Sequence[Offer], published: Sequence[str]) -> Iterable[Conflict]:
+def _family_conflict(offered: Sequence[Offer], published: Sequence[str], named: str) -> Iterable[Conflict]:
     """One only where a published family reaches but a part of the clusters (KEP-1645, "ClusterSetIP").
 
     A ClusterSetIP import has the families of the oldest export: one more in a newer export is lost to nobody, one less
@@ -133,7 +134,7 @@ def _family_conflict(offered: Sequence[Offer], published: Sequence[str]) -> Iter
         shown = ", ".join(_quoted(family) for family in published)
         yield Conflict(
             "IPFamilyConflict",
-            f"Conflicting ipFamilies. Using {shown}, in the order of the oldest service export in "
+            f"Conflicting ipFamilies. Using {shown}, in the order of the {named} service export in "
             f'"{offered[0].cluster}"; a family that a cluster lacks does not reach its endpoints. '
             f"{_disagreement(disagreeing, offered)}",
         )

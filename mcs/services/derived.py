@@ -17,6 +17,14 @@ from mcs.services.ports import routing_names
 BOTH_FAMILIES = (str(IPV4), str(IPV6))
 
 
+def belongs_to(present: Service, key: ServiceKey) -> bool:
+    """True when a Service of the derived name is ours and this service's.
+
+    Ten characters of a hash can be found twice by who searches long enough: the name alone proves nothing.
+    """
+    return present.is_ours and present.metadata.labels.get(SERVICE_NAME_LABEL, key.name) == key.name
+
+
 def has_addresses(derived: Service) -> bool:
     """True once the API server has given it cluster IPs."""
     return bool(derived.spec.cluster_ips) and not derived.is_headless

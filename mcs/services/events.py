@@ -14,6 +14,7 @@ from mcs.model.multicluster import CONFLICT, READY, VALID, ServiceExport, Servic
 from mcs.model.names import ClusterId, ServiceKey
 from mcs.model.resources import SERVICE_EXPORTS, SERVICE_IMPORTS, Resource
 from mcs.services.conditions import of_types
+from mcs.services.exports import ENDPOINTS_PUBLISHED
 from mcs.services.imports import TRAFFIC_DISTRIBUTION, TRAFFIC_PREFERENCE, told_type
 
 _Told = tuple[Literal["Normal", "Warning"], str, str]
@@ -28,6 +29,7 @@ def export_events(
     told = (
         *_validity(before.get(VALID), after.get(VALID)),
         *_conflict(before.get(CONFLICT), after.get(CONFLICT)),
+        *_left_out(before.get(ENDPOINTS_PUBLISHED), after.get(ENDPOINTS_PUBLISHED)),
     )
     return _events(cluster, SERVICE_EXPORTS, export, told, now)
 
@@ -59,7 +61,10 @@ def import_events(
 
 
 def _by_type(conditions: Iterable[Condition]) -> Mapping[str, Condition]:
-    return of_types(conditions, (VALID, READY, CONFLICT, TRAFFIC_DISTRIBUTION, TRAFFIC_PREFERENCE))
+    return of_types(
+        conditions,
+        (VALID, READY, CONFLICT, ENDPOINTS_PUBLISHED, TRAFFIC_DISTRIBUTION, TRAFFIC_PREFERENCE),
+    )
 
 
 def _validity(before: Condition | None, after: Condition | None) -> Iterable[_Told]:
@@ -85,6 +90,12 @@ def _conflict(before: Condition | None, after: Condition | None) -> Iterable[_To
             "ConflictEnded",
             after.message if after else "The export takes part in nothing any more.",
         )
+
+
+def _left_out(before: Condition | None, after: Condition | None) -> Iterable[_Told]:
+    """Only a new reason is told: the message counts endpoints, which come and go."""
+    if after is not None and (before is None or before.reason != after.reason):
+        yield "Warning", "EndpointsNotPublished", after.message
 
 
 def _in_conflict(condition: Condition | None) -> Condition | None:

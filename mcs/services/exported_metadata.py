@@ -15,6 +15,7 @@ from mcs.model.names import (
     DERIVED_SERVICE_ANNOTATION,
     EXPORTED_KEYS_ANNOTATION,
     MANAGED_BY_LABEL,
+    PRECEDENCE_ANNOTATION,
     is_dns_label,
 )
 from mcs.model.preference import TRAFFIC_ANNOTATION
@@ -24,7 +25,13 @@ _ANNOTATIONS_LIMIT = 256 * 1024
 _LEFT_TO_US = 1024
 """Bytes of them that our own annotations may take, besides the exported keys that they repeat."""
 _RESERVED = frozenset(
-    {MANAGED_BY_LABEL, DERIVED_SERVICE_ANNOTATION, EXPORTED_KEYS_ANNOTATION, TRAFFIC_ANNOTATION}
+    {
+        MANAGED_BY_LABEL,
+        DERIVED_SERVICE_ANNOTATION,
+        EXPORTED_KEYS_ANNOTATION,
+        PRECEDENCE_ANNOTATION,
+        TRAFFIC_ANNOTATION,
+    }
 )
 
 
@@ -62,6 +69,11 @@ def is_qualified_name(text: str) -> bool:
     return _NAME.fullmatch(name) is not None
 
 
+def is_label_value(text: str) -> bool:
+    """True for the value of a label; the empty one is a value."""
+    return not text or _NAME.fullmatch(text) is not None
+
+
 def _is_subdomain(text: str) -> bool:
     return len(text) <= 253 and all(is_dns_label(part) for part in text.split("."))
 
@@ -75,7 +87,7 @@ def _key_problem(key: str) -> str:
 def _label_problem(key: str, value: str) -> str:
     if problem := _key_problem(key):
         return problem
-    return "" if not value or _NAME.fullmatch(value) else "has no valid value"
+    return "" if is_label_value(value) else "has no valid value"
 
 
 def _size(labels: Mapping[str, str], annotations: Mapping[str, str]) -> int:

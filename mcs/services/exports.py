@@ -3,21 +3,30 @@
 Source: the conditions of ServiceExport in KEP-1645 and its API comments. `plan` turns them into a write.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from mcs.model.meta import Condition
 from mcs.model.multicluster import CONFLICT, READY, VALID, ImportType, ServiceExport, ServiceImport
 from mcs.model.names import ClusterId
 from mcs.services.conditions import condition, of_types
 from mcs.services.conflicts import Conflict, conflicts
+from mcs.services.endpoints import refusals
 from mcs.services.exported_metadata import exported_metadata
 from mcs.services.merge import offers
 from mcs.services.observed import Exporter, ObservedExport
+from mcs.services.precedence import order_for_export
 from mcs.services.preference import preference_message
 from mcs.services.selection import meetings, selection_message
 from mcs.services.validity import valid_exporters, validity, validity_message
 
-OURS = (VALID, READY, CONFLICT)
+ENDPOINTS_PUBLISHED = "EndpointsPublished"
+"""A condition of ours, present and False only where endpoints of the export are left out by cap or policy."""
+
+POLICY_REASONS = frozenset(
+    {"NamespaceDenied", "InvalidName", "TooManyExports", "TooManyEndpoints", "AddressNotAllowed"}
+)
+
+OURS = (VALID, READY, CONFLICT, ENDPOINTS_PUBLISHED)
 
 
 def own_exporter(observed: ObservedExport) -> Exporter | None:
@@ -55,7 +64,31 @@ def desired_conditions(observed: ObservedExport, own: Exporter) -> tuple[Conditi
         condition(present, VALID, "True", "Valid", message, observed.now, generation),
         _ready(observed, present, generation),
         _conflict(observed, own, present, generation),
+        *_left_out(observed, own, present, generation),
     )
+
+
+def _left_out(
+    observed: ObservedExport, own: Exporter, present: Sequence[Condition], generation: int
+) -> tuple[Condition, ...]:
+    found = refusals(own, observed.key, observed.policy, observed.members)
+    if not found.reasons:
+        return ()
+    reason = ",".join(found.reasons)
+    return (
+        condition(present, ENDPOINTS_PUBLISHED, "False", reason, found.message, observed.now, generation),
+    )
+
+
+def policy_refusals(conditions: Iterable[Condition]) -> tuple[frozenset[str], str]:
+    """The reasons for which policy or a cap leaves out all of an export or a part, and what is said of it."""
+    found = {
+        each.type: each
+        for each in conditions
+        if each.status == "False" and each.type in (VALID, ENDPOINTS_PUBLISHED)
+    }
+    reasons = frozenset(reason for each in found.values() for reason in each.reason.split(","))
+    return reasons & POLICY_REASONS, " ".join(each.message for each in found.values())
 
 
 def _type(observed: ObservedExport, own: Exporter) -> ImportType:
@@ -71,6 +104,11 @@ def _ready(observed: ObservedExport, present: Sequence[Condition], generation: i
         message = "The service is exported to the clusterset."
         return condition(present, READY, "True", "Exported", message, observed.now, generation)
     own_import = observed.own_import
+    if not observed.policy.of(observed.cluster).may_import_into(observed.key.namespace):
+        message = (
+            "The service is exported to the clusterset; the policy lets this cluster itself import none here."
+        )
+        return condition(present, READY, "True", "Exported", message, observed.now, generation)
     if own_import is not None and not own_import.is_ours:
         message = (
             f'ServiceImport "{observed.key}" in this cluster is not managed by mcs-controller and does not list this '
@@ -105,8 +143,9 @@ def _conflict(
 def _conflicts(observed: ObservedExport, own: Exporter) -> tuple[Conflict, ...]:
     """All conflicts in any cluster to which the export is exported; what is the same in several is told once."""
     found: dict[str, Conflict] = {}
+    order, precedence = order_for_export(observed), observed.policy.precedence
     for group in meetings(valid_exporters(observed.key, observed.seen, observed.exporters), own):
-        for conflict in conflicts(offers(group)):
+        for conflict in conflicts(offers(group, order), precedence):
             found.setdefault(conflict.reason, conflict)
     return tuple(sorted(found.values()))
 

@@ -22,6 +22,7 @@ from mcs.model.names import (
     EXPORTED_KEYS_ANNOTATION,
     MANAGED_BY,
     MANAGED_BY_LABEL,
+    PRECEDENCE_ANNOTATION,
     ServiceKey,
     derived_service_name,
 )
@@ -38,7 +39,12 @@ TRAFFIC_PREFERENCE = "TrafficPreferenceHeeded"
 
 IP_FAMILY_NOT_SUPPORTED = "IPFamilyNotSupported"
 OURS = (READY, TRAFFIC_DISTRIBUTION, TRAFFIC_PREFERENCE)
-_OWNED_ANNOTATIONS = (DERIVED_SERVICE_ANNOTATION, EXPORTED_KEYS_ANNOTATION, TRAFFIC_ANNOTATION)
+_OWNED_ANNOTATIONS = (
+    DERIVED_SERVICE_ANNOTATION,
+    EXPORTED_KEYS_ANNOTATION,
+    PRECEDENCE_ANNOTATION,
+    TRAFFIC_ANNOTATION,
+)
 
 
 class Addressing(Struct, frozen=True):
@@ -65,6 +71,8 @@ def desired_import(key: ServiceKey, merged: Properties, addressing: Addressing) 
         annotations[DERIVED_SERVICE_ANNOTATION] = derived_service_name(key)
         if merged.traffic_preference:
             annotations[TRAFFIC_ANNOTATION] = merged.traffic_preference
+    if merged.order:
+        annotations[PRECEDENCE_ANNOTATION] = ",".join(merged.order)
     if merged.labels or merged.annotations:
         keys = ",".join(sorted(merged.labels)), ",".join(sorted(merged.annotations))
         annotations[EXPORTED_KEYS_ANNOTATION] = ";".join(keys)

@@ -1,7 +1,8 @@
 """From several exports to one service: what each exporter offers, and what the clusterset makes of it.
 
 Precedence is the age of the ServiceExport, oldest first; equal ages are decided by the cluster id, so that every
-cluster decides alike (KEP-1645, "Constraints and Conflict Resolution"). Whether offers disagree is `conflicts`' part.
+cluster decides alike (KEP-1645, "Constraints and Conflict Resolution"). Where the policy says "first-seen", who was
+there before comes before all ages (`precedence`). Whether offers disagree is `conflicts`' part.
 """
 
 from collections.abc import Iterable, Sequence
@@ -41,6 +42,8 @@ class Properties(Struct, frozen=True, kw_only=True):
     traffic_preference: TrafficPreference | None = None
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
+    order: tuple[ClusterId, ...] = ()
+    """Of the exporters, the first deciding; empty where their ages tell it."""
 
 
 class Offer(Struct, frozen=True):
@@ -50,21 +53,25 @@ class Offer(Struct, frozen=True):
     properties: Properties
 
 
-def in_precedence(exporters: Iterable[Exporter]) -> tuple[Exporter, ...]:
-    """Oldest export first, then by cluster id. An export whose creation time cannot be read comes last."""
+def in_precedence(exporters: Iterable[Exporter], order: Sequence[ClusterId] = ()) -> tuple[Exporter, ...]:
+    """The exporters of `order` in that order, then the oldest export first, then by cluster id.
 
-    def precedence(exporter: Exporter) -> tuple[bool, float, str]:
+    An export whose creation time cannot be read comes last.
+    """
+
+    def precedence(exporter: Exporter) -> tuple[int, bool, float, str]:
         created = parse_timestamp(exporter.export.metadata.creation_timestamp)
-        return created is None, created.timestamp() if created else 0.0, exporter.cluster
+        place = order.index(exporter.cluster) if exporter.cluster in order else len(order)
+        return place, created is None, created.timestamp() if created else 0.0, exporter.cluster
 
     return tuple(sorted(exporters, key=precedence))
 
 
-def offers(exporters: Iterable[Exporter]) -> tuple[Offer, ...]:
-    """The offers of exporters with a valid Service, in order of precedence."""
+def offers(exporters: Iterable[Exporter], order: Sequence[ClusterId] = ()) -> tuple[Offer, ...]:
+    """The offers of exporters with a valid Service, in order of precedence; those of `order` come before all ages."""
     return tuple(
         Offer(exporter.cluster, _offered_properties(exporter, exporter.service))
-        for exporter in in_precedence(exporters)
+        for exporter in in_precedence(exporters, order)
         if exporter.service is not None
     )
 

@@ -21,21 +21,14 @@ from mcs.model.names import (
     SLICE_SERVICE_LABEL,
     SOURCE_CLUSTER_LABEL,
     ClusterId,
-    ServiceKey,
     is_dns_label,
     mirror_name,
 )
 from mcs.model.preference import ANNOTATIONS as PREFERENCE_ANNOTATIONS
 from mcs.model.preference import Preference, preference_of
 from mcs.model.resources import ENDPOINT_SLICES
-from mcs.model.slices import (
-    IPV4,
-    IPV6,
-    AddressType,
-    Endpoint,
-    EndpointPort,
-    EndpointSlice,
-)
+from mcs.model.slices import AddressType, Endpoint, EndpointPort, EndpointSlice
+from mcs.services.endpoints import published_slices
 from mcs.services.observed import Exporter, ObservedTarget
 from mcs.services.ports import PortNames, mirrored_ports, names_in_mirrors, offered_ports
 from mcs.services.topology import NO_DISTRIBUTION, Distribution, hints
@@ -69,6 +62,7 @@ def desired_mirrors(
     carry, empty when there is none; `distribution` is how that traffic is distributed; `is_for_virtual_ip` tells a
     ClusterSetIP service from a headless one.
     """
+    importer = observed.policy.of(observed.target)
     return tuple(
         _mirror(
             observed,
@@ -82,17 +76,7 @@ def desired_mirrors(
         for exporter in sorted(exporters, key=lambda exporter: exporter.cluster)
         if exporter.service is not None
         for own_names in [names_in_mirrors(offered_ports(exporter.service), names)]
-        for source in sorted(exporter.slices, key=lambda source: source.metadata.name)
-        if _is_source(source, observed.key)
-    )
-
-
-def _is_source(source: EndpointSlice, key: ServiceKey) -> bool:
-    return (
-        source.address_type in (IPV4, IPV6)
-        and source.service == key
-        and not source.is_mirror
-        and not source.is_terminating
+        for source in published_slices(exporter, observed.key, importer)
     )
 
 

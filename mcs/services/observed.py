@@ -9,20 +9,28 @@ from typing import Literal
 
 from mcs.model.multicluster import ServiceExport, ServiceImport
 from mcs.model.names import ClusterId, ServiceKey
+from mcs.model.policy import DEFAULT_POLICY, MemberPolicy, Policy
 from mcs.model.services import Service
 from mcs.model.slices import EndpointSlice
 
+Cap = Literal["exports", "endpoints"]
 NamespacePhase = Literal["present", "absent", "terminating"]
 
 
 @dataclass(frozen=True, slots=True)
 class Exporter:
-    """A ServiceExport with what it exports: the Service of its name and the source slices of that Service."""
+    """A ServiceExport with what it exports: the Service of its name and the source slices of that Service.
+
+    `policy` is that of its cluster. `beyond` names the cap of the cluster that leaves no room for the export, if one
+    does.
+    """
 
     cluster: ClusterId
     export: ServiceExport
     service: Service | None
     slices: tuple[EndpointSlice, ...]
+    policy: MemberPolicy = DEFAULT_POLICY.default
+    beyond: Cap | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +51,8 @@ class ObservedTarget:
     have addresses, None when nothing is known. `refused_distributions` are values of trafficDistribution that the
     target's API server does not take. `has_older_crd` when the target's ServiceImport has no field for
     `status.endpointSliceObjects`, as before release 0.5.1 of the MCS API. `zones` are those of the target's nodes, None
-    when they may not be read.
+    when they may not be read. `order_elsewhere` is in which order other clusters' imports of the service have its
+    exporters, where the policy's precedence is "first-seen".
     """
 
     target: ClusterId
@@ -59,6 +68,8 @@ class ObservedTarget:
     refused_distributions: frozenset[str] = frozenset()
     has_older_crd: bool = False
     zones: NodeZones | None = None
+    policy: Policy = DEFAULT_POLICY
+    order_elsewhere: tuple[ClusterId, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,3 +87,4 @@ class ObservedExport:
     own_import: ServiceImport | None
     now: str
     members: frozenset[ClusterId] = frozenset()
+    policy: Policy = DEFAULT_POLICY

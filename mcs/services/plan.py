@@ -6,6 +6,7 @@ needs. A plan that is carried out leaves nothing to plan. What the actions conta
 """
 
 from collections.abc import Iterable, Mapping
+from itertools import takewhile
 from typing import Any
 
 from msgspec import Struct
@@ -24,10 +25,11 @@ from mcs.services.imports import Addressing
 from mcs.services.merge import Offer, Properties, merge, offers, remembered_properties
 from mcs.services.observed import Exporter, ObservedExport, ObservedTarget
 from mcs.services.ports import routing_names
+from mcs.services.precedence import order_for_target
 from mcs.services.preference import unheeded_in
 from mcs.services.selection import exports_to
 from mcs.services.topology import Distribution
-from mcs.services.validity import is_denied, valid_exporters
+from mcs.services.validity import valid_exporters
 
 
 def plan_target(observed: ObservedTarget) -> tuple[Action, ...]:
@@ -39,7 +41,7 @@ def plan_target(observed: ObservedTarget) -> tuple[Action, ...]:
     if (
         observed.namespace != "present"
         or observed.target not in observed.seen
-        or is_denied(observed.key.namespace)
+        or not observed.policy.of(observed.target).may_import_into(observed.key.namespace)
     ):
         return ()
     exporters = tuple(
@@ -48,10 +50,14 @@ def plan_target(observed: ObservedTarget) -> tuple[Action, ...]:
         if exports_to(exporter, observed.target)
     )
     unseen = _unseen_exporters(observed)
-    offered = (*_remembered(observed, unseen), *offers(exporters))
+    order = order_for_target(observed)
+    offered = _with_remembered(observed, unseen, offers(exporters, order), order)
     if not offered:
         return (*mirrors.mirror_deletes(observed, ()), *(_removal(observed) if not unseen else ()))
-    return _plan_import(observed, exporters, merge(offered), unseen)
+    merged = merge(offered)
+    if observed.policy.precedence == "first-seen":
+        merged = replace(merged, order=_order(order, offered, unseen))
+    return _plan_import(observed, exporters, merged, unseen)
 
 
 def _unseen_exporters(observed: ObservedTarget) -> frozenset[ClusterId]:
@@ -66,11 +72,29 @@ def _unseen_exporters(observed: ObservedTarget) -> frozenset[ClusterId]:
     return frozenset((listed | sources) - observed.seen - {ClusterId("")})
 
 
-def _remembered(observed: ObservedTarget, unseen: frozenset[ClusterId]) -> tuple[Offer, ...]:
+def _with_remembered(
+    observed: ObservedTarget,
+    unseen: frozenset[ClusterId],
+    offered: tuple[Offer, ...],
+    order: tuple[ClusterId, ...],
+) -> tuple[Offer, ...]:
+    """The offers with one for the exporters that are not seen; where an `order` is known it takes their place in it."""
     present = observed.service_import
     if not unseen or present is None or not present.is_ours:
-        return ()
-    return (Offer(min(unseen), remembered_properties(present)),)
+        return offered
+    remembered = Offer(min(unseen), remembered_properties(present))
+    before = set(takewhile(lambda cluster: cluster not in unseen, order)) if unseen & set(order) else set()
+    first = tuple(takewhile(lambda offer: offer.cluster in before, offered))
+    return (*first, remembered, *offered[len(first) :])
+
+
+def _order(
+    order: tuple[ClusterId, ...], offered: tuple[Offer, ...], unseen: frozenset[ClusterId]
+) -> tuple[ClusterId, ...]:
+    """What the import shall remember: who was there and still is, or may be, and then who came."""
+    exporting = [offer.cluster for offer in offered]
+    still = [cluster for cluster in order if cluster in unseen or cluster in exporting]
+    return tuple(dict.fromkeys((*still, *exporting)))
 
 
 def _plan_import(
@@ -151,7 +175,7 @@ def _plan_derived(observed: ObservedTarget, merged: Properties) -> _Holder:
         return _Holder(addressing, deletes=_derived_deletes(observed))
     if merged.type == "Headless":
         return _Holder(Addressing((), merged.ip_families), deletes=_derived_deletes(observed))
-    if present is not None and not present.is_ours:
+    if present is not None and not derived.belongs_to(present, observed.key):
         return _Holder(_addressing_without_derived(observed))
     if not merged.ports:
         pending = Addressing((), (), "False", "Pending", "No exporter has a port that a Service can have.")
@@ -191,13 +215,14 @@ def _addressing_of(service: Service) -> Addressing:
 def _addressing_without_derived(observed: ObservedTarget) -> Addressing:
     """The name of the derived Service is taken: the import keeps the addresses it has and says what to do."""
     present, name = observed.service_import, derived_service_name(observed.key)
+    holder = observed.derived
+    whose = "belongs to another import" if holder and holder.is_ours else "is not managed by mcs-controller"
     return Addressing(
         present.spec.ips if present else (),
         present.spec.ip_families if present else (),
         "False",
         "Pending",
-        f'Service "{observed.key.namespace}/{name}" is not managed by mcs-controller, but the clusterset IPs belong '
-        "there; rename or delete it.",
+        f'Service "{observed.key.namespace}/{name}" {whose}, but the clusterset IPs belong there; rename or delete it.',
         "DerivedServiceNameTaken",
     )
 
@@ -236,7 +261,10 @@ def _removal(observed: ObservedTarget) -> tuple[Action, ...]:
 
 
 def _derived_deletes(observed: ObservedTarget) -> tuple[Action, ...]:
-    return _deletes(observed, SERVICES, observed.derived)
+    present = observed.derived
+    if present is not None and not derived.belongs_to(present, observed.key):
+        return ()
+    return _deletes(observed, SERVICES, present)
 
 
 def _deletes(

@@ -82,14 +82,20 @@ def names_in_mirrors(own: Iterable[ImportPort], names: Mapping[tuple[str, int], 
 
 
 def mirrored_ports(ports: Iterable[EndpointPort], names: PortNames) -> tuple[EndpointPort, ...]:
-    """The slice's ports under the names of the import, without those that are not in `names`."""
-    return tuple(
-        EndpointPort(
-            name=names[port.name or ""],
-            protocol=port.protocol or "TCP",
-            port=port.port,
-            app_protocol=port.app_protocol,
+    """The slice's ports under the names of the import, without those that are not in `names`.
+
+    Left out is what no API server would accept: a further port of the same name, an unknown protocol, a number that
+    is none.
+    """
+    mirrored: dict[str, EndpointPort] = {}
+    for port in ports:
+        name, protocol = names.get(port.name or ""), port.protocol or "TCP"
+        is_number = port.port is None or 1 <= port.port <= 65535
+        if name is None or protocol not in _PROTOCOLS or not is_number:
+            continue
+        said = port.app_protocol
+        app_protocol = said if said is None or is_qualified_name(said) else None
+        mirrored.setdefault(
+            name, EndpointPort(name=name, protocol=protocol, port=port.port, app_protocol=app_protocol)
         )
-        for port in ports
-        if (port.name or "") in names
-    )
+    return tuple(mirrored.values())

@@ -5,20 +5,32 @@ Source: KEP-1645, "Exporting Services" and the conditions of ServiceExport. Merg
 
 from typing import Literal, assert_never
 
-from mcs.model.names import SERVICE_NAME_LABEL, SYSTEM_NAMESPACES, ClusterId, ServiceKey
+from mcs.model.names import SERVICE_NAME_LABEL, ClusterId, ServiceKey, is_dns_label
+from mcs.model.policy import DEFAULT_POLICY
 from mcs.model.services import Service
 from mcs.services.observed import Exporter
 
-Validity = Literal["Valid", "NoService", "InvalidServiceType", "ImportedService", "NamespaceDenied"]
-"""The reason of the condition Valid. The last two are ours; the API permits further reasons."""
+Validity = Literal[
+    "Valid",
+    "NoService",
+    "InvalidServiceType",
+    "ImportedService",
+    "InvalidName",
+    "NamespaceDenied",
+    "TooManyExports",
+    "TooManyEndpoints",
+]
+"""The reason of the condition Valid. All but the first three are ours; the API permits further reasons."""
 
 _EXPORTABLE_TYPES = frozenset({"", "ClusterIP", "NodePort", "LoadBalancer"})
 
 
 def validity(key: ServiceKey, exporter: Exporter) -> Validity:
     """Why the export counts ("Valid") or does not. A terminating Service is as good as none."""
-    if is_denied(key.namespace):
+    if not exporter.policy.may_export_from(key.namespace):
         return "NamespaceDenied"
+    if not is_dns_label(key.name) or not is_dns_label(key.namespace):
+        return "InvalidName"
     service = exporter.service
     if service is None or service.is_terminating or service.key != key:
         return "NoService"
@@ -26,7 +38,13 @@ def validity(key: ServiceKey, exporter: Exporter) -> Validity:
         return "ImportedService"
     if service.spec.type not in _EXPORTABLE_TYPES:
         return "InvalidServiceType"
-    return "Valid"
+    match exporter.beyond:
+        case "exports":
+            return "TooManyExports"
+        case "endpoints":
+            return "TooManyEndpoints"
+        case None:
+            return "Valid"
 
 
 def validity_message(key: ServiceKey, exporter: Exporter, verdict: Validity) -> str:
@@ -47,14 +65,31 @@ def validity_message(key: ServiceKey, exporter: Exporter, verdict: Validity) -> 
             return (
                 f'Services of namespace "{key.namespace}" belong to each cluster alone and are never exported; '
                 "move the Service to another namespace."
+                if is_denied(key.namespace)
+                else f'The policy of the clusterset lets this cluster export nothing from namespace "{key.namespace}"; '
+                "move the Service to another namespace, or have the policy changed."
+            )
+        case "InvalidName":
+            return (
+                "The name of a Service to be exported, and of its namespace, must be a DNS label (RFC 1123)."
+            )
+        case "TooManyExports":
+            return (
+                f"This cluster may export {exporter.policy.caps.exports} services, and that many exports are older; "
+                "delete some, or have the policy of the clusterset changed."
+            )
+        case "TooManyEndpoints":
+            return (
+                f"This cluster may export {exporter.policy.caps.endpoints} endpoints, and older exports leave no room "
+                "for those of this one; delete some, or have the policy of the clusterset changed."
             )
         case _:
             assert_never(verdict)
 
 
 def is_denied(namespace: str) -> bool:
-    """True for namespaces that take no part in the clusterset: neither writes nor deletes happen there."""
-    return namespace in SYSTEM_NAMESPACES
+    """True for namespaces that take no part in the clusterset whatever a policy allows."""
+    return namespace in DEFAULT_POLICY.default.denied
 
 
 def is_derived(service: Service) -> bool:

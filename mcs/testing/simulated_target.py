@@ -17,6 +17,7 @@ from mcs.model.events import Event
 from mcs.model.meta import Condition, KubernetesObject, ObjectMeta
 from mcs.model.multicluster import READY, ServiceImport
 from mcs.model.names import ClusterId, ServiceKey, derived_service_name
+from mcs.model.policy import DEFAULT_POLICY
 from mcs.model.services import Service
 from mcs.model.slices import EndpointSlice
 from mcs.services.observed import Exporter, NamespacePhase, NodeZones, ObservedTarget
@@ -43,6 +44,7 @@ class SimulatedTarget:
         """What plans are told of `families`."""
         self.refused_distributions: frozenset[str] = frozenset()
         self.zones: NodeZones | None = None
+        self.policy = DEFAULT_POLICY
         self.events: list[Event] = []
         self.writes = 0
         self._applied: dict[Kept, ObjectMeta] = {}
@@ -68,6 +70,7 @@ class SimulatedTarget:
             families=self.known_families,
             refused_distributions=self.refused_distributions,
             zones=self.zones,
+            policy=self.policy,
         )
 
     @property

@@ -19,6 +19,7 @@ from mcs.model.resources import SERVICE_EXPORTS
 from mcs.runtime.cache import Cache
 from mcs.runtime.fleet import Fleet, Reachability
 from mcs.runtime.reflector import WatchState
+from mcs.services.exports import POLICY_REASONS
 from mcs.web.durations import Durations
 from mcs_dns.zone import Zone
 
@@ -193,6 +194,27 @@ class RangesCollector(Collector):
         for cluster, count in self._overlapping().items():
             overlapping.add_metric((cluster,), count)
         yield overlapping
+
+
+class RefusalsCollector(Collector):
+    """The exports of every member that policy or a cap refuses."""
+
+    def __init__(self, fleet: Fleet[Any], counts: Callable[[ClusterId], Mapping[str, int]]) -> None:
+        self._fleet = fleet
+        self._counts = counts
+
+    def collect(self) -> Iterable[Metric]:
+        """Fresh values of the one family."""
+        refused = GaugeMetricFamily(
+            "mcs_service_exports_refused",
+            "ServiceExports of which policy or a cap leaves out all or a part, by reason.",
+            labels=("cluster", "reason"),
+        )
+        for cluster in self._fleet.members:
+            counts = self._counts(cluster)
+            for reason in sorted(POLICY_REASONS):
+                refused.add_metric((cluster, reason), counts.get(reason, 0))
+        yield refused
 
 
 class DnsCollector(Collector):

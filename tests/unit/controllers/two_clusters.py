@@ -13,6 +13,7 @@ from mcs.controllers.services import ServicesController
 from mcs.model.meta import ObjectMeta
 from mcs.model.multicluster import ImportCluster, ServiceExport, ServiceImport, ServiceImportStatus
 from mcs.model.names import ClusterId, ServiceKey, derived_service_name
+from mcs.model.policy import DEFAULT_POLICY, Policy
 from mcs.model.services import Namespace, Service
 from mcs.model.slices import IPV4, EndpointSlice
 from mcs.runtime.fleet import Fleet, Member
@@ -41,10 +42,12 @@ def slice_(key: ServiceKey = SLICE, version: int = 1) -> EndpointSlice:
 class Here:
     """Two clusters; east exports web, west imports it. `done` empties the queues."""
 
-    def __init__(self) -> None:
+    def __init__(self, policy: Policy = DEFAULT_POLICY) -> None:
         members: list[Member[Work]] = [Member(each, never, REFLECTED) for each in (EAST, WEST)]
         self.fleet = Fleet(members)
-        self.controller = ServicesController(self.fleet, lambda: datetime(2026, 1, 1, tzinfo=UTC))
+        self.controller = ServicesController(
+            self.fleet, lambda: datetime(2026, 1, 1, tzinfo=UTC), policy=policy
+        )
         contents: dict[ClusterId, dict[str, list[Any]]] = {
             EAST: {
                 "namespaces": [Namespace(metadata=metadata(ServiceKey("", "shop")))],

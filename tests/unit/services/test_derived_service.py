@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from mcs.model.actions import Apply
+from mcs.model.actions import Apply, RecordEvent
+from mcs.model.multicluster import ServiceImport
 from mcs.model.names import (
     DERIVED_SERVICE_ANNOTATION,
     SERVICE_NAME_LABEL,
@@ -52,6 +53,23 @@ def test_names_and_labels_of_derived_service_and_import() -> None:
     assert derived.spec.selector == {}
     assert import_of(target).metadata.annotations == {DERIVED_SERVICE_ANNOTATION: derived.metadata.name}
     assert import_of(target).spec.ips == derived.spec.cluster_ips
+
+
+def test_a_derived_service_of_another_import_whose_name_has_the_same_hash_is_left_alone() -> None:
+    target = settled_target(C2)
+    labels = {**derived_of(target).metadata.labels, SERVICE_NAME_LABEL: "other"}
+    others = replace(derived_of(target), metadata=replace(derived_of(target).metadata, labels=labels))
+    for exporters in ((C2,), ()):
+        observed = observed_target(*exporters, derived=others, service_import=target.service_import)
+        assert "services" not in {
+            str(each.resource) for each in plan_target(observed) if not isinstance(each, RecordEvent)
+        }
+    (status,) = [
+        each for each in plan_target(observed_target(C2, derived=others)) if getattr(each, "subresource", "")
+    ]
+    assert isinstance(status, Apply)
+    assert isinstance(status.object, ServiceImport)
+    assert "belongs to another import" in status.object.status.conditions[0].message
 
 
 @pytest.mark.parametrize(

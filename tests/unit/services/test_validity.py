@@ -1,10 +1,13 @@
 """Which exports count, and what the others are told."""
 
+from dataclasses import replace
+
 import pytest
 
 from mcs.model.names import MANAGED_BY, MANAGED_BY_LABEL, SERVICE_NAME_LABEL, ClusterId, ServiceKey
+from mcs.model.policy import Caps, MemberPolicy
 from mcs.model.services import Service
-from mcs.services.observed import Exporter
+from mcs.services.observed import Cap, Exporter
 from mcs.services.validity import Validity, valid_exporters, validity, validity_message
 from mcs.testing.builders import WEB, export, exporter, headless, service
 
@@ -45,6 +48,53 @@ def test_a_system_namespace_is_denied_and_the_message_names_it() -> None:
     subject = exporter("c1", service(SYSTEM))
     assert validity(SYSTEM, subject) == "NamespaceDenied"
     assert '"kube-system"' in validity_message(SYSTEM, subject, "NamespaceDenied")
+
+
+LIMITED = MemberPolicy(exports_from=frozenset({"shop"}), caps=Caps(exports=3, endpoints=7))
+
+
+@pytest.mark.parametrize(
+    ("case", "key", "policy", "beyond", "verdict", "told"),
+    [
+        ("F1: a namespace that the policy does not list", WEB, LIMITED, None, "NamespaceDenied", '"demo"'),
+        ("one that it lists", ServiceKey("shop", "web"), LIMITED, None, "Valid", ""),
+        (
+            "F4: no room for so many exports",
+            WEB,
+            MemberPolicy(),
+            "exports",
+            "TooManyExports",
+            "10000 services",
+        ),
+        ("F4: nor endpoints", WEB, MemberPolicy(), "endpoints", "TooManyEndpoints", "100000 endpoints"),
+        (
+            "a name with a dot",
+            ServiceKey("demo", "web.shop"),
+            MemberPolicy(),
+            None,
+            "InvalidName",
+            "DNS label",
+        ),
+        ("one in upper case", ServiceKey("demo", "Web"), MemberPolicy(), None, "InvalidName", "DNS label"),
+        ("a giant one", ServiceKey("demo", "w" * 64), MemberPolicy(), None, "InvalidName", "DNS label"),
+        ("none at all", ServiceKey("demo", ""), MemberPolicy(), None, "InvalidName", "DNS label"),
+        (
+            "a namespace that is none",
+            ServiceKey("De/mo", "web"),
+            MemberPolicy(),
+            None,
+            "InvalidName",
+            "RFC 1123",
+        ),
+    ],
+)
+def test_what_policy_and_caps_let_through(
+    case: str, key: ServiceKey, policy: MemberPolicy, beyond: Cap | None, verdict: Validity, told: str
+) -> None:
+    subject = replace(exporter("c2", service(key), export_=export(key)), policy=policy, beyond=beyond)
+    assert validity(key, subject) == verdict, case
+    assert told in validity_message(key, subject, verdict)
+    assert bool(valid_exporters(key, frozenset({ClusterId("c2")}), (subject,))) is (verdict == "Valid")
 
 
 def test_the_message_of_a_wrong_type_names_the_type_and_the_right_ones() -> None:
