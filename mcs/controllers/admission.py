@@ -56,6 +56,7 @@ class Admission:
 
     def _export_changed(self, delta: Delta[ServiceExport]) -> None:
         old, new = delta.old, delta.new
+        self._line_before = self._line
         if not self._policy.may_export_from(delta.key.namespace):
             return
         if old is not None and new is not None and _claim(old) == _claim(new):
@@ -81,7 +82,7 @@ class Admission:
 
     def _draw_line(self) -> None:
         room = admitted(self._claims, self._endpoints, self._total, self._policy.caps)
-        before = self._line_before = self._line
+        before = self._line
         self._line = self._claims[room] if room < len(self._claims) else None
         if before != self._line:
             first, last = sorted(self._place(line) for line in (before, self._line))

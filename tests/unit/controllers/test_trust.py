@@ -72,6 +72,7 @@ def test_room_that_becomes_free_is_told_everywhere() -> None:
         put("serviceexports", ServiceExport(metadata=metadata(API)))(here)
         assert await here.work() == {(EAST, "service shop/api"), (WEST, "service shop/api"), *EVERYWHERE}
         assert [each.beyond for each in here.controller.observe_target(WEST, WEB).exporters] == ["exports"]
+        here.done()
         here.cache(EAST, "serviceexports").discard(API, "3")
         assert await here.work() == {(EAST, "service shop/api"), (WEST, "service shop/api"), *EVERYWHERE}
         assert [each.beyond for each in here.controller.observe_target(WEST, WEB).exporters] == [None]

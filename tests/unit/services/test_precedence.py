@@ -13,6 +13,7 @@ from mcs.model.meta import ObjectMeta
 from mcs.model.multicluster import ServiceImport
 from mcs.model.names import MANAGED_BY, MANAGED_BY_LABEL, PRECEDENCE_ANNOTATION, ClusterId
 from mcs.model.policy import Policy
+from mcs.model.services import Service
 from mcs.services.exports import desired_conditions
 from mcs.services.observed import Exporter
 from mcs.services.plan import plan_target
@@ -130,7 +131,7 @@ def test_a_newcomer_is_not_flipped_either() -> None:
     ports = {
         each.object.spec.ports[0].port
         for each in plan_target(observed)
-        if isinstance(each, Apply) and str(each.resource) == "services"
+        if isinstance(each, Apply) and isinstance(each.object, Service)
     }
     assert ports == {80}
 
