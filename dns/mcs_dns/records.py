@@ -14,9 +14,9 @@ from mcs_dns.answer import Record, Type
 POINTER_REACH = 0x3FFF
 """The largest offset that a compression pointer has bits for."""
 
-_POINTER = 0xC000
-_CLASS_IN = bytes((0, 1))
-_TYPES = {type_: type_.to_bytes(2) + _CLASS_IN for type_ in (Type.A, Type.AAAA, Type.SRV, Type.SOA)}
+POINTER = 0xC000
+CLASS_IN = bytes((0, 1))
+_TYPES = {type_: type_.to_bytes(2) + CLASS_IN for type_ in (Type.A, Type.AAAA, Type.SRV, Type.SOA)}
 
 
 def record_bytes(record: Record, offset: int, names: dict[tuple[bytes, ...], int]) -> bytes | None:
@@ -55,7 +55,7 @@ def _compressed(name: str, offset: int, names: dict[tuple[bytes, ...], int]) -> 
         rest = labels[position:]
         known = names.get(rest)
         if known is not None:
-            return written + (_POINTER | known).to_bytes(2)
+            return written + (POINTER | known).to_bytes(2)
         if offset + len(written) <= POINTER_REACH:
             names[rest] = offset + len(written)
         label = labels[position]

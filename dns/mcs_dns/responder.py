@@ -8,13 +8,12 @@ the same bytes is a law in the tests.
 
 from bisect import bisect
 from collections.abc import Callable, Mapping
-from functools import lru_cache
-from itertools import accumulate, permutations
-from math import prod
 
 from mcs.model.names import ServiceKey
-from mcs_dns.answer import Rcode, Type, resolve
+from mcs_dns.answer import Answer, Rcode, Type, resolve, soa
 from mcs_dns.choice import Shuffle
+from mcs_dns.headless import answer_of_endpoints
+from mcs_dns.kept import Kept
 from mcs_dns.wire import (
     MIN_DATAGRAM,
     OPT,
@@ -22,7 +21,6 @@ from mcs_dns.wire import (
     Edns,
     Encoded,
     Query,
-    different_weights,
     encoded_answer,
     info_code,
     opt_record,
@@ -51,6 +49,7 @@ _OPT_ANSWERS = {
 _KEPT_TYPES = frozenset({Type.A, Type.AAAA, Type.SRV, Type.ANY, 65})
 """Types that clients ask for all day (65: HTTPS) or that are costly; keeping all would let anyone fill the memory."""
 
+_ENDPOINT_TYPES = frozenset({Type.A, Type.AAAA, Type.SRV})
 _COUNTED_TYPES = frozenset(Type)
 OTHER_TYPE = -1
 """Counts all types that have no rule of their own, so that no client can make up ever more counters."""
@@ -58,93 +57,12 @@ OTHER_TYPE = -1
 _MOST_READY = 50_000
 """Packets whose response is ready; clients that vary theirs without end make them all be forgotten, no more."""
 
-_MOST_ORDERED = 3
-"""Answer records of which all orders are kept, six at most; of more it would be too many."""
-
 _LONGEST_QUESTION = 255 + 4
 _CLASS_IN = bytes((0, 1))
 _TRANSFERS = frozenset({Type.AXFR.to_bytes(2), Type.IXFR.to_bytes(2)})
 
 
-class _Kept:
-    """An encoded answer made ready to be sent: all but id, RD, question and OPT.
-
-    `start` and `end` enclose what differs from response to response, if anything does: several answers in an order by
-    chance, or the serial of an SOA. With `orders` one of them is taken, by a chance below 1 which `shares` divide.
-    `counter` is what it counts in; None for a denial, which serves questions of all types. `packets` are those that
-    have it ready.
-    """
-
-    __slots__ = (
-        "answers",
-        "counter",
-        "encoded",
-        "end",
-        "epoch",
-        "flags",
-        "is_fixed",
-        "numbers",
-        "numbers_with_opt",
-        "orders",
-        "packets",
-        "ranked",
-        "shares",
-        "size",
-        "soa",
-        "start",
-        "weights",
-    )
-
-    def __init__(self, encoded: Encoded, counter: list[int] | None, *, is_ordered: bool = False) -> None:
-        self.encoded = encoded
-        self.counter = counter
-        self.packets: list[bytes] = []
-        numbers = (1, len(encoded.answers), len(encoded.authority), len(encoded.additional))
-        self.numbers = b"".join(n.to_bytes(2) for n in numbers)
-        self.numbers_with_opt = self.numbers[:6] + (numbers[3] + 1).to_bytes(2)
-        flags = 0x84 if encoded.is_authoritative else 0x80
-        self.flags = (bytes((flags, encoded.rcode)), bytes((flags | 1, encoded.rcode)))
-        several = len(encoded.answers) > 1
-        self.answers = encoded.answers if several else ()
-        before = () if several else encoded.answers
-        tail = b"".join((*before, *encoded.authority, *encoded.additional))
-        self.size = 12 + len(tail)
-        if several:
-            self.size += sum(max(len(answer), encoded.counted_as) for answer in encoded.answers)
-        self.weights = different_weights(encoded.choices)
-        self.ranked = encoded
-        self.epoch = -1
-        self.soa = bool(encoded.authority)
-        self.is_fixed = not several and not self.soa
-        # An SOA ends with five numbers, of which the first is the serial.
-        self.start, self.end = (tail[:-20], tail[-16:]) if self.soa else (b"", tail)
-        self.orders: list[bytes] = []
-        self.shares: list[float] = []
-        if is_ordered and 1 < len(self.answers) <= _MOST_ORDERED:
-            self.orders = [b"".join(order) for order in permutations(self.answers)]
-            self.shares = _shares(self.weights or (1,) * len(self.answers))
-
-    def ranked_in(self, epoch: int) -> Encoded:
-        """The answer as a cut in `epoch` takes it; worked out once an epoch."""
-        if self.epoch != epoch:
-            self.ranked, self.epoch = ranked(self.encoded, epoch), epoch
-        return self.ranked
-
-
-@lru_cache
-def _shares(weights: tuple[int, ...]) -> list[float]:
-    """Where the chance of one order ends and that of the next begins, in the order of `permutations`.
-
-    As in a weighted shuffle each place goes to one of those that are left, by the shares of their weights.
-    """
-    chances = (
-        prod(weight / sum(order[place:]) for place, weight in enumerate(order))
-        for order in permutations(weights)
-    )
-    return list(accumulate(chances))[:-1]
-
-
-_Ready = tuple[bytes, _Kept, list[int], bytes | None]
+_Ready = tuple[bytes, Kept, list[int], bytes | None]
 """What answers a packet, behind its id: two ends of what differs, or the first alone; the answer and its counter."""
 
 
@@ -168,9 +86,9 @@ class Responder:
         self._ready: dict[bytes, _Ready] = {}
         self._zone = zone
         self._serial = zone.serial.to_bytes(4)
-        self._kept: dict[bytes, _Kept] = {}
+        self._kept: dict[bytes, Kept] = {}
         self._questions: dict[ServiceKey, list[bytes]] = {}
-        self._denials: dict[tuple[bytes, int], _Kept] = {}
+        self._denials: dict[tuple[str, int], Kept] = {}
         self._below_services = _below_services(zone)
         self._is_stale = False
         self._opts = _OPT_ANSWERS[False]
@@ -288,18 +206,16 @@ class Responder:
         self._ready[packet] = ready
         ready[1].packets.append(packet)
 
-    def _kept_anew(self, question: bytes) -> _Kept | None:
+    def _kept_anew(self, question: bytes) -> Kept | None:
         """What answers an ordinary question in lower case that has nothing kept, or None.
 
         That is the denial of a service, or of what is below one, that the zone does not have, or the answer of one
         that it has, which is kept from now on.
         """
-        for below_services in self._below_services:
-            if question.endswith(below_services, 0, -4):
-                break
-        else:
+        origin = self._origin_of_services(question)
+        if origin is None or not self._zone.synced:
             return None
-        end = len(question) - 4 - len(below_services)
+        end = len(question) - 4 - len(self._below_services[origin])
         if question[-2:] != _CLASS_IN or len(question) > _LONGEST_QUESTION:
             return None
         service = namespace = -1
@@ -312,13 +228,24 @@ class Responder:
             offset += 1 + length
         if offset != end or service < 0 or question[-4:-2] in _TRANSFERS:
             return None
-        key = (
+        key = ServiceKey(
             question[namespace + 1 : end].decode("latin-1"),
             question[service + 1 : namespace].decode("latin-1"),
         )
-        if key not in self._zone.services:
-            return self._denials.get((below_services, len(question)))
-        return self._encoded(question)[1] if _type_of(question) in _KEPT_TYPES else None
+        found = self._zone.services.get(key)
+        if found is None:
+            return self._denial(question, origin)
+        type_ = _type_of(question)
+        if type_ not in _KEPT_TYPES:
+            return None
+        if type_ in _ENDPOINT_TYPES and found.type == "Headless" and found.endpoints:
+            encoded = answer_of_endpoints(question, max(service, 0), found, self._zone.settings.ttl)
+            if encoded is not None and encoded.answers:
+                return self._keep(question, key, encoded)
+            if encoded is not None:
+                authority = self._denial(question, origin).encoded.authority
+                return self._keep(question, key, encoded._replace(authority=authority))
+        return self._encoded(question)[1]
 
     def _respond_generally(self, packet: bytes) -> bytes | None:
         response = response_by_rules(
@@ -346,27 +273,44 @@ class Responder:
         kept = self._kept.get(query.key)
         return ranked(encoded, self.epoch) if kept is None else kept.ranked_in(self.epoch)
 
-    def _encoded(self, key: bytes) -> tuple[Encoded, _Kept | None]:
+    def _encoded(self, key: bytes) -> tuple[Encoded, Kept | None]:
         """The answer of the present zone, and what is kept of it, if anything is."""
         kept = self._kept.get(key)
         if kept is not None:
             return self._with_present_serial(kept.encoded), kept
         answer = resolve(question_of(key), self._zone)
-        if answer.rcode == Rcode.NXDOMAIN:
-            for below_services in self._below_services:
-                if key[:-4].endswith(below_services):
-                    # Below `svc` nothing but the length of the name decides where its compression points.
-                    denial = self._denials.get((below_services, len(key)))
-                    if denial is None:
-                        denial = _Kept(encoded_answer(key, answer), None)
-                        self._denials[below_services, len(key)] = denial
-                    return self._with_present_serial(denial.encoded), denial
+        if answer.rcode == Rcode.NXDOMAIN and (origin := self._origin_of_services(key)) is not None:
+            denial = self._denial(key, origin)
+            return self._with_present_serial(denial.encoded), denial
         encoded = encoded_answer(key, answer)
         if answer.rcode == Rcode.NOERROR and answer.service is not None and _type_of(key) in _KEPT_TYPES:
-            counter = self._counter(_counted_type(key), encoded.rcode)
-            kept = self._kept[key] = _Kept(encoded, counter, is_ordered=self._has_chance)
-            self._questions.setdefault(answer.service, []).append(key)
+            kept = self._keep(key, answer.service, encoded)
         return encoded, kept
+
+    def _keep(self, question: bytes, service: ServiceKey, encoded: Encoded) -> Kept:
+        """`encoded` made ready, until `service` changes."""
+        counter = self._counter(_counted_type(question), encoded.rcode)
+        kept = self._kept[question] = Kept(encoded, counter, is_ordered=self._has_chance)
+        self._questions.setdefault(service, []).append(question)
+        return kept
+
+    def _origin_of_services(self, question: bytes) -> str | None:
+        """The origin below whose `svc` a name is that was asked for, if it is."""
+        for origin, below in self._below_services.items():
+            if question.endswith(below, 0, -4):
+                return origin
+        return None
+
+    def _denial(self, question: bytes, origin: str) -> Kept:
+        """What says that a name below `svc` does not exist.
+
+        Nothing but the length of the name decides where its compression points.
+        """
+        denial = self._denials.get((origin, len(question)))
+        if denial is None:
+            answer = Answer(Rcode.NXDOMAIN, authority=(soa(self._zone.under(origin)),))
+            denial = self._denials[origin, len(question)] = Kept(encoded_answer(question, answer), None)
+        return denial
 
     def _with_present_serial(self, encoded: Encoded) -> Encoded:
         """`encoded` as of the present zone: an SOA ends with five numbers, of which the first is the serial."""
@@ -385,9 +329,10 @@ def _counted_type(question: bytes) -> int:
     return type_ if type_ in _COUNTED_TYPES else OTHER_TYPE
 
 
-def _below_services(zone: Zone) -> tuple[bytes, ...]:
-    """`svc.<origin>` as a name on the wire, for each origin; one below another first."""
-    return tuple(
-        b"".join(bytes((len(label),)) + label.encode() for label in ("svc", *origin.split("."))) + b"\0"
+def _below_services(zone: Zone) -> dict[str, bytes]:
+    """`svc.<origin>` as a name on the wire, by origin; one below another first."""
+    return {
+        origin: b"".join(bytes((len(label),)) + label.encode() for label in ("svc", *origin.split(".")))
+        + b"\0"
         for origin in zone.settings.origins
-    )
+    }

@@ -38,7 +38,7 @@ _EXTENDED_ERROR = 15
 """Option code of extended errors (RFC 8914, 2)."""
 
 _MOST_RECORDS = 8
-_LARGER_FAMILY = 28
+LARGER_FAMILY = 28
 """Bytes of an AAAA record with its name compressed; an A record has 16."""
 
 
@@ -259,7 +259,7 @@ def encoded_answer(key: bytes, answer: Answer) -> Encoded:
         authority=chunks(answer.authority),
         additional=chunks(answer.additional),
         choices=tuple(record.choice for record in answer.answers if record.choice is not None),
-        counted_as=_LARGER_FAMILY if answer.has_both_families else 0,
+        counted_as=LARGER_FAMILY if answer.has_both_families else 0,
     )
 
 

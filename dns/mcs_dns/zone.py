@@ -9,7 +9,7 @@ Sources: Kubernetes DNS-Based Multicluster Service Discovery 1.0.0, RFC 1035 (SO
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import product
 from typing import NamedTuple
 
@@ -84,14 +84,22 @@ class ImportedService:
     @cached_property
     def chosen(self) -> tuple[ReadyEndpoint, ...]:
         """The endpoints that answer for the service: not the withheld, and local ones alone while there are any."""
+        if self._is_without_preference:
+            return self.endpoints
         offered = tuple(endpoint for endpoint in self.endpoints if endpoint.preference.weight)
         return tuple(endpoint for endpoint in offered if endpoint.preference.is_local_first) or offered
 
     @cached_property
     def preferred(self) -> tuple[ReadyEndpoint, ...]:
         """Of those the ones of the lowest priority, for clients that cannot be told of priorities."""
+        if self._is_without_preference:
+            return self.endpoints
         first = min((endpoint.preference.priority for endpoint in self.chosen), default=0)
         return tuple(endpoint for endpoint in self.chosen if endpoint.preference.priority == first)
+
+    @property
+    def _is_without_preference(self) -> bool:
+        return all(endpoint.preference is NO_PREFERENCE for endpoint in self.endpoints)
 
     @cached_property
     def named_ports(self) -> frozenset[tuple[str, str]]:
@@ -262,6 +270,7 @@ def imported_service(service_import: ServiceImport, slices: Iterable[EndpointSli
     return ImportedService(type=spec.type, endpoints=tuple(sorted(endpoints)))
 
 
+@lru_cache(maxsize=1 << 16)
 def system_assigned_id(address: str) -> str:
     """The label of an endpoint without a hostname: its address with dashes, and never one at the end."""
     dashed = address.replace(".", "-").replace(":", "-")
@@ -270,19 +279,24 @@ def system_assigned_id(address: str) -> str:
 
 
 def _ready_endpoints(mirror: EndpointSlice) -> Iterable[ReadyEndpoint]:
-    cluster = mirror.source_cluster
-    if mirror.address_type not in (IPV4, IPV6) or cluster_id_error(cluster) is not None:
+    cluster_labels = _cluster_labels(mirror.source_cluster)
+    if mirror.address_type not in (IPV4, IPV6) or not cluster_labels:
         return
     ports = _ports(mirror.ports or ())
-    cluster_labels = tuple(cluster.split("."))
     preference = preference_of(mirror.metadata.annotations)
     for endpoint in mirror.endpoints or ():
         if not endpoint.is_ready:
             continue
-        published = (published_address(address, mirror.address_type) for address in endpoint.addresses)
+        published = [published_address(address, mirror.address_type) for address in endpoint.addresses]
         addresses = tuple(sorted({address for address in published if address is not None}))
         for names, group in _named(endpoint, addresses):
             yield ReadyEndpoint((names, *cluster_labels), mirror.address_type, group, ports, preference)
+
+
+@lru_cache
+def _cluster_labels(cluster: str) -> tuple[str, ...]:
+    """The labels of a cluster id; none of what is no cluster id."""
+    return tuple(cluster.split(".")) if cluster_id_error(cluster) is None else ()
 
 
 def _named(endpoint: Endpoint, addresses: tuple[str, ...]) -> Iterable[tuple[str, tuple[str, ...]]]:
@@ -290,12 +304,13 @@ def _named(endpoint: Endpoint, addresses: tuple[str, ...]) -> Iterable[tuple[str
     if not addresses:
         return ()
     hostname = (endpoint.hostname or "").lower()
-    if is_dns_label(hostname):
+    if hostname and is_dns_label(hostname):
         return ((hostname, addresses),)
     return tuple((system_assigned_id(address), (address,)) for address in addresses)
 
 
-def _ports(ports: Iterable[ImportPort | EndpointPort]) -> tuple[Port, ...]:
+@lru_cache(maxsize=1 << 10)
+def _ports(ports: tuple[ImportPort, ...] | tuple[EndpointPort, ...]) -> tuple[Port, ...]:
     """The ports that a record can name; a slice's port without a number means all ports and names none."""
     return tuple(
         sorted(
