@@ -66,6 +66,25 @@ def controller(
     own: Annotated[
         str | None, typer.Option("--self", metavar="ID", help="The member that --targets self writes to.")
     ] = None,
+    leader_elect: Annotated[
+        bool,
+        typer.Option(
+            help="Write only while elected, so that several replicas may run, all but one standing by."
+        ),
+    ] = False,
+    host_context: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CONTEXT",
+            help="Kubeconfig context of the cluster with the Lease. Default: that of --self, else the current one.",
+        ),
+    ] = None,
+    lease_namespace: Annotated[
+        str, typer.Option(metavar="NAMESPACE", help="Where the Lease is; the namespace must exist.")
+    ] = "kube-federation-system",
+    lease_name: Annotated[
+        str, typer.Option(metavar="NAME", help="One for each set of replicas.")
+    ] = "mcs-controller",
     auto_export: Annotated[
         str | None,
         typer.Option(
@@ -106,6 +125,10 @@ def controller(
         metrics_listen=metrics_listen,
         targets=targets,
         own=own,
+        leader_elect=leader_elect,
+        host_context=host_context,
+        lease_namespace=lease_namespace,
+        lease_name=lease_name,
         auto_export=auto_export,
         policy=policy,
         dns_listen=dns_listen,

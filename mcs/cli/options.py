@@ -9,6 +9,7 @@ from mcs.controllers.processes import DnsOptions, Listen
 from mcs.membership.tokens import SHORTEST_LIFE
 from mcs.model.names import ClusterId, ServiceKey, cluster_id_error, is_dns_label
 from mcs.model.selectors import Selector, parse_selector
+from mcs.runtime.leader import LeasePlace
 from mcs.services.validity import is_denied
 from mcs_dns.zone import Zone
 
@@ -110,6 +111,15 @@ def parse_targets(
     if own not in contexts:
         raise WrongOptionError(f"--self {own!r} is no member; choose one of {', '.join(contexts)}")
     return frozenset({ClusterId(own)})
+
+
+def parse_lease(namespace: str, name: str) -> LeasePlace:
+    """Where the Lease of the leader is. Raises WrongOptionError."""
+    if not is_dns_label(namespace):
+        raise WrongOptionError(f"--lease-namespace {namespace!r} is no name of a namespace")
+    if len(name) > 253 or not all(is_dns_label(part) for part in name.split(".")):
+        raise WrongOptionError(f"--lease-name {name!r} is no name of a Lease")
+    return LeasePlace(namespace, name)
 
 
 def parse_auto_export(text: str | None) -> Selector | None:

@@ -1,5 +1,7 @@
 """`mcs controller` and `mcs dns`: from options to a running process."""
 
+import secrets
+import socket
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,6 +13,7 @@ from mcs.cli.options import (
     parse_clusters,
     parse_dns_cluster,
     parse_dns_options,
+    parse_lease,
     parse_listen,
     parse_log_level,
     parse_targets,
@@ -18,10 +21,18 @@ from mcs.cli.options import (
 from mcs.cli.policy import read_policy
 from mcs.cli.problems import UserMistakeError
 from mcs.cli.running import run
-from mcs.controllers.processes import CannotListenError, ControllerProcess, DnsProcess, Process, client_opener
+from mcs.controllers.processes import (
+    CannotListenError,
+    ControllerProcess,
+    DnsProcess,
+    Process,
+    client_opener,
+    utc_now,
+)
 from mcs.kube.config import connect
 from mcs.kube.errors import ConfigError
 from mcs.model.names import ClusterId
+from mcs.runtime.leader import LeaderElector
 from mcs.web.requests import RequestCounts
 from mcs_dns.server import collect_rarely
 
@@ -35,6 +46,10 @@ def run_controller(
     metrics_listen: str,
     targets: str,
     own: str | None,
+    leader_elect: bool,
+    host_context: str | None,
+    lease_namespace: str,
+    lease_name: str,
     auto_export: str | None,
     policy: Path | None,
     dns_listen: str | None,
@@ -46,6 +61,7 @@ def run_controller(
     """Run `mcs controller` until a signal stops it. Raises UserMistakeError."""
     contexts = parse_clusters(clusters)
     written = parse_targets(contexts, targets, own)
+    lease = parse_lease(lease_namespace, lease_name)
     selector = parse_auto_export(auto_export)
     allowed = read_policy(policy)
     answered = parse_dns_cluster(contexts, dns_listen, dns_cluster)
@@ -56,12 +72,27 @@ def run_controller(
 
     async def main() -> None:
         await check_configuration(kubeconfig, contexts)
+        leader = None
+        if leader_elect:
+            host = ClusterId(own or "host")
+            context = host_context or contexts.get(host)
+            await check_configuration(kubeconfig, {host: context})
+            open_host = client_opener(host, kubeconfig, context, counts)
+            identity = f"{socket.gethostname()}_{secrets.token_hex(4)}"
+            leader = LeaderElector(open_host, lease, identity, utc_now)
         openers = {
-            cluster: client_opener(cluster, kubeconfig, context, counts)
+            cluster: client_opener(
+                cluster, kubeconfig, context, counts, None if leader is None else leader.permit
+            )
             for cluster, context in contexts.items()
         }
         process = ControllerProcess(
-            openers, targets=written, auto_export=selector, policy=allowed, requests=counts
+            openers,
+            targets=written,
+            auto_export=selector,
+            policy=allowed,
+            requests=counts,
+            leader=leader,
         )
         process.serve_metrics(metrics)
         if answered is not None:

@@ -9,6 +9,7 @@ import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, assert_never
 
@@ -27,15 +28,18 @@ from mcs.controllers.services import ServicesController
 from mcs.controllers.zone import ZoneFeed
 from mcs.kube.client import Client as KubernetesClient
 from mcs.kube.config import connect
+from mcs.kube.connection import Permit
 from mcs.kube.errors import ResourceMissing
 from mcs.model.names import ClusterId
 from mcs.model.policy import DEFAULT_POLICY, Policy
 from mcs.model.selectors import Selector
 from mcs.runtime.fleet import Client, Fleet, Member, Reachability
+from mcs.runtime.leader import LeaderElector
 from mcs.web.metrics import (
     DnsCollector,
     ExportsCollector,
     FleetCollector,
+    LeaderCollector,
     RangesCollector,
     RefusalsCollector,
     WorkCollector,
@@ -91,14 +95,18 @@ class CannotListenError(Exception):
 
 
 def client_opener(
-    cluster: str, files: Sequence[Path] | None, context: str | None, counts: RequestCounts
+    cluster: str,
+    files: Sequence[Path] | None,
+    context: str | None,
+    counts: RequestCounts,
+    permit: Permit | None = None,
 ) -> Callable[[], AbstractAsyncContextManager[KubernetesClient]]:
-    """What opens a client of one kubeconfig context, each time anew."""
+    """What opens a client of one kubeconfig context, each time anew; with a `permit` it asks before each write."""
 
     @asynccontextmanager
     async def open_client() -> AsyncIterator[KubernetesClient]:
         async with await connect(files, context, name=cluster) as connection:
-            yield KubernetesClient(connection, counts.hook(cluster))
+            yield KubernetesClient(connection, counts.hook(cluster), permit)
 
     return open_client
 
@@ -116,6 +124,7 @@ class Process:
         self.fleet = fleet
         self.dns: DnsServer | DnsWorkers | None = None
         self.web: WebServer | None = None
+        self.leader: LeaderElector | None = None
         self.started = asyncio.Event()
         """Set once every listener listens; the members may still be unreachable."""
         self._registry = registry
@@ -146,7 +155,7 @@ class Process:
 
     def serve_metrics(self, listen: Listen) -> None:
         """Serve metrics and probes."""
-        self.web = WebServer(listen.host, listen.port, self._registry, self.missing)
+        self.web = WebServer(listen.host, listen.port, self._registry, self.missing, self.notes)
         self._listens["metrics"] = listen
 
     def missing(self) -> list[str]:
@@ -165,7 +174,13 @@ class Process:
         ]
         if zone_is_missing:
             lines.append("dns: its zone is not complete")
+        if self.leader is not None and not self.leader.was_answered:
+            lines.append("lease: it is not known who leads")
         return lines
+
+    def notes(self) -> list[str]:
+        """What else /readyz says, one line each: a process that stands by is ready to lead."""
+        return self.leader.notes if self.leader is not None else []
 
     async def run(self) -> None:
         """Listen, then keep the members engaged, until cancelled. Raises CannotListenError."""
@@ -176,6 +191,9 @@ class Process:
                 await self._enter(stack, "dns", self.dns)
             log.info("started", version=__version__, clusters=sorted(self.fleet.members))
             self.started.set()
+            if self.leader is not None:
+                # Left after everything that writes has ended, so that the next leader finds nothing under way.
+                await stack.enter_async_context(self.leader)
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self.fleet.run(self._reconcile), name="fleet")
                 if self.dns is not None and self._feed is not None:
@@ -220,7 +238,9 @@ def _shown(member: Member[Any]) -> str:
 class ControllerProcess(Process):
     """`mcs controller`: every member's exports become imports in every member, or in those of `targets` only.
 
-    The Services that `auto_export` selects are exported without being asked. `policy` is what members may do.
+    The Services that `auto_export` selects are exported without being asked. `policy` is what members may do. With a
+    `leader` it writes only while it is elected, and its clients are to ask that for a permit; until then it stands by
+    with warm caches.
     """
 
     def __init__(
@@ -232,6 +252,7 @@ class ControllerProcess(Process):
         policy: Policy = DEFAULT_POLICY,
         clock: Clock = utc_now,
         requests: RequestCounts | None = None,
+        leader: LeaderElector | None = None,
     ) -> None:
         registry = new_registry()
         propagation = Propagation(registry, clock)
@@ -245,6 +266,8 @@ class ControllerProcess(Process):
         super().__init__(fleet, registry, propagation, requests or RequestCounts())
         registry.register(WorkCollector(self.fleet))
         registry.register(ExportsCollector(self.fleet))
+        registry.register(LeaderCollector(lambda: leader is None or leader.is_leading))
+        self.leader = leader
         ranges = self._ranges = RangesController(self.fleet, clock, targets)
         registry.register(RangesCollector(lambda: ranges.overlapping))
         self.services = ServicesController(self.fleet, clock, targets, policy)
@@ -255,6 +278,12 @@ class ControllerProcess(Process):
         self._reconcile = self._reconciled
 
     async def _reconciled(self, cluster: ClusterId, work: Work) -> None:
+        if self.leader is None:
+            await self._reconcile_now(cluster, work)
+        else:
+            await self.leader.lead(partial(self._reconcile_now, cluster, work))
+
+    async def _reconcile_now(self, cluster: ClusterId, work: Work) -> None:
         match work.about:
             case "service":
                 await self.services.reconcile(cluster, work)

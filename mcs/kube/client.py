@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from mcs.kube.connection import Answer, Connection
+from mcs.kube.connection import Answer, Connection, Permit
 from mcs.kube.decode import Page, WatchEvent, decode_line, decode_object, decode_page, encode_object
-from mcs.kube.errors import ApiError, Invalid, KubeError, NotFound, ServerError
+from mcs.kube.errors import ApiError, Invalid, KubeError, NotFound, NotLeading, ServerError
 from mcs.model.meta import KubernetesObject, Wire
 from mcs.model.names import FIELD_MANAGER
 from mcs.model.resources import Resource
@@ -68,11 +68,17 @@ _TOKENS = Resource(
 
 
 class Client:
-    """The API of one cluster. Every method may raise any ApiError, or Unreachable."""
+    """The API of one cluster. Every method may raise any ApiError, or Unreachable.
 
-    def __init__(self, connection: Connection, on_request: RequestHook = _ignore) -> None:
+    With a `permit` each write is sent only if it may be sent at that moment, else it raises NotLeading.
+    """
+
+    def __init__(
+        self, connection: Connection, on_request: RequestHook = _ignore, permit: Permit | None = None
+    ) -> None:
         self.connection = connection
         self._on_request = on_request
+        self._permit = permit
 
     @property
     def name(self) -> str:
@@ -227,7 +233,9 @@ class Client:
         path = _object_path(resource, namespace, name)
         with self._measured("delete", resource.plural) as codes:
             try:
-                answer = await self.connection.request("DELETE", path, body=msgspec.json.encode(options))
+                answer = await self.connection.request(
+                    "DELETE", path, body=msgspec.json.encode(options), permit=self._permit
+                )
                 codes.append(answer.status)
             except NotFound:
                 codes.append(404)
@@ -254,7 +262,7 @@ class Client:
     ) -> T:
         with self._measured(verb, resource.plural) as codes:
             answer = await self.connection.request(
-                method, path, query=query, body=body, content_type=content_type
+                method, path, query=query, body=body, content_type=content_type, permit=self._permit
             )
             codes.append(answer.status)
         return decode_object(resource.type, answer.body)
@@ -269,6 +277,8 @@ class Client:
             yield codes
         except ApiError as error:
             codes.append(error.code)
+            raise
+        except NotLeading:
             raise
         except KubeError:
             codes.append(0)

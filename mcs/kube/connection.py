@@ -5,7 +5,7 @@ credentials after a 401.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,14 +14,18 @@ from urllib.parse import quote
 
 import aiohttp
 import structlog
+from aiohttp.abc import AbstractStreamWriter
+from aiohttp.payload import BytesPayload
 from yarl import URL
 
 from mcs.kube.credentials import Source
-from mcs.kube.errors import Unauthorized, Unreachable, error_of
+from mcs.kube.errors import NotLeading, Unauthorized, Unreachable, error_of
 from mcs.kube.transport import (
     A_WATCH,
+    CONNECT_TIMEOUT,
     NETWORK_ERRORS,
     ONE_REQUEST,
+    REQUEST_TIMEOUT,
     ConnectorOf,
     Transport,
     library_connector,
@@ -35,6 +39,10 @@ log = structlog.get_logger(__name__)
 
 RETRY_RENEWAL_AFTER = 10.0
 """Seconds until a failed renewal is tried again while the old credentials are still in use."""
+
+
+Permit = Callable[[], float]
+"""How many seconds a request may take that leaves now. Raises NotLeading when none may leave."""
 
 
 class Answer(NamedTuple):
@@ -51,6 +59,27 @@ class _Question(NamedTuple):
     body: bytes | None
     content_type: str
     timeout: aiohttp.ClientTimeout
+    permit: Permit | None = None
+
+
+class _PermittedBody(BytesPayload):
+    """A body that leaves only if it may at that moment: a connection may have had to be made before it.
+
+    Without its body no request does anything.
+    """
+
+    def __init__(self, body: bytes, content_type: str, permit: Permit) -> None:
+        super().__init__(body, content_type=content_type)
+        self.refused: NotLeading | None = None
+        self._permit = permit
+
+    async def write_with_length(self, writer: AbstractStreamWriter, content_length: int | None) -> None:
+        try:
+            self._permit()
+        except NotLeading as error:
+            self.refused = error
+            raise
+        await super().write_with_length(writer, content_length)
 
 
 class Connection:
@@ -109,12 +138,13 @@ class Connection:
         query: Mapping[str, str] | None = None,
         body: bytes | None = None,
         content_type: str = "application/json",
+        permit: Permit | None = None,
     ) -> Answer:
-        """One request and its whole answer, within 30 s.
+        """One request and its whole answer, within 30 s, and within what `permit` allows a request with a body.
 
-        Raises the ApiError that the answer stands for, or Unreachable.
+        Raises the ApiError that the answer stands for, Unreachable, or NotLeading when it may not leave.
         """
-        question = _Question(method, path, query, body, content_type, ONE_REQUEST)
+        question = _permitted(_Question(method, path, query, body, content_type, ONE_REQUEST, permit))
         async with self._asked(question) as response:
             return Answer(response.status, await response.read())
 
@@ -146,7 +176,7 @@ class Connection:
             await self._renew(refused=generation)
             if used == (self._authorization, self._tls):
                 raise
-        return await self._send(question)
+        return await self._send(_permitted(question))
 
     async def _send(self, question: _Question) -> tuple[Transport, aiohttp.ClientResponse]:
         transport = self._transport
@@ -158,18 +188,24 @@ class Connection:
             headers["Authorization"] = self._authorization
         if question.body is not None:
             headers["Content-Type"] = question.content_type
+        body = _body_of(question)
         transport.enter()
         try:
-            response = await transport.session.request(
-                question.method,
-                url.with_query(question.query) if question.query else url,
-                headers=headers,
-                data=question.body,
-                timeout=question.timeout,
-                allow_redirects=False,
-                proxy=self._proxy,
-                server_hostname=self._configuration.tls_server_name,
-            )
+            try:
+                response = await transport.session.request(
+                    question.method,
+                    url.with_query(question.query) if question.query else url,
+                    headers=headers,
+                    data=body,
+                    timeout=question.timeout,
+                    allow_redirects=False,
+                    proxy=self._proxy,
+                    server_hostname=self._configuration.tls_server_name,
+                )
+            except aiohttp.ClientError:
+                if isinstance(body, _PermittedBody) and body.refused is not None:
+                    raise body.refused from None
+                raise
             try:
                 if response.status >= 300:
                     raise error_of(response.status, response.headers, await response.read())
@@ -222,6 +258,20 @@ class Connection:
         if old is not None:
             self._retired = [transport for transport in (*self._retired, old) if not transport.session.closed]
             await old.retire()
+
+
+def _permitted(question: _Question) -> _Question:
+    """The question, with no more time than it is allowed now. Raises NotLeading when it is allowed none."""
+    if question.permit is None:
+        return question
+    seconds = min(question.permit(), REQUEST_TIMEOUT)
+    return question._replace(timeout=aiohttp.ClientTimeout(total=seconds, sock_connect=CONNECT_TIMEOUT))
+
+
+def _body_of(question: _Question) -> bytes | _PermittedBody | None:
+    if question.body is None or question.permit is None:
+        return question.body
+    return _PermittedBody(question.body, question.content_type, question.permit)
 
 
 def _certificates(configuration: "Configuration") -> tuple[object, ...]:

@@ -61,6 +61,10 @@ class Unreachable(KubeError):
         self.detail = detail
 
 
+class NotLeading(KubeError):
+    """A write that was not sent: this process does not hold the Lease that allows it."""
+
+
 class WatchSilent(Unreachable):
     """A watch brought not even a bookmark within its read timeout: the server is gone or went back in time."""
 

@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from mcs.model.clusters import ClusterProperty
 from mcs.model.events import Event
+from mcs.model.leases import Lease
 from mcs.model.meta import KubernetesObject
 from mcs.model.multicluster import ServiceExport, ServiceImport
 from mcs.model.registration import KubeFedCluster, Node, Secret
@@ -45,6 +46,7 @@ NAMESPACES = Resource(
 )
 SERVICES = Resource(group="", version="v1", plural="services", kind="Service", type=Service)
 EVENTS = Resource(group="", version="v1", plural="events", kind="Event", type=Event)
+LEASES = Resource(group="coordination.k8s.io", version="v1", plural="leases", kind="Lease", type=Lease)
 ENDPOINT_SLICES = Resource(
     group="discovery.k8s.io", version="v1", plural="endpointslices", kind="EndpointSlice", type=EndpointSlice
 )

@@ -217,6 +217,21 @@ class RefusalsCollector(Collector):
         yield refused
 
 
+class LeaderCollector(Collector):
+    """Whether this process is the one that writes."""
+
+    def __init__(self, is_leading: Callable[[], bool]) -> None:
+        self._is_leading = is_leading
+
+    def collect(self) -> Iterable[Metric]:
+        """A fresh value of the one family."""
+        yield GaugeMetricFamily(
+            "mcs_leader",
+            "1 while this process writes, 0 while it stands by; 1 without leader election.",
+            self._is_leading(),
+        )
+
+
 class DnsCollector(Collector):
     """Queries that the DNS server answered, and what it answers from."""
 

@@ -11,6 +11,8 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 log = structlog.get_logger(__name__)
 Readiness = Callable[[], list[str]]
 """What is still missing, one line each; an empty list means ready."""
+Notes = Callable[[], list[str]]
+"""What else to know of a process, ready or not, one line each."""
 
 
 class WebServer:
@@ -19,11 +21,14 @@ class WebServer:
     Answers come from memory, so that no cluster can delay them. Entering raises OSError when the address is not free.
     """
 
-    def __init__(self, host: str, port: int, registry: CollectorRegistry, missing: Readiness) -> None:
+    def __init__(
+        self, host: str, port: int, registry: CollectorRegistry, missing: Readiness, notes: Notes = list
+    ) -> None:
         self._host = host
         self._port = port
         self._registry = registry
         self._missing = missing
+        self._notes = notes
         application = web.Application()
         application.router.add_get("/metrics", self._metrics)
         application.router.add_get("/healthz", self._healthz)
@@ -62,6 +67,5 @@ class WebServer:
 
     async def _readyz(self, _: web.Request) -> web.Response:
         missing = self._missing()
-        if missing:
-            return web.Response(status=503, text="".join(f"{line}\n" for line in missing))
-        return web.Response(text="ok\n")
+        lines = (*(missing or ("ok",)), *self._notes())
+        return web.Response(status=503 if missing else 200, text="".join(f"{line}\n" for line in lines))
