@@ -198,7 +198,11 @@ class World(Programs):
     def writes(self) -> dict[str, int]:
         """Requests that may change something, by cluster, Leases left out."""
         return {
-            name: sum(count for (_, resource), count in server.writes().items() if resource != "leases")
+            name: sum(
+                count
+                for (_, resource), count in server.writes().items()
+                if resource.partition(".")[0] != "leases"
+            )
             for name, server in self.servers.items()
         }
 
