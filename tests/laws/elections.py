@@ -79,7 +79,7 @@ def drive_tasks_by_machines() -> None:
             coro if machine is None else _driven(coro, machine), loop=loop, context=context, **options
         )
 
-    loop.set_task_factory(factory)  # type: ignore[arg-type]
+    loop.set_task_factory(factory)
 
 
 class LeaseServer:

@@ -18,6 +18,7 @@ from mcs.testing import virtual_time
 from tests.laws.elections import (
     LATENCY,
     LATEST,
+    Act,
     LeaseServer,
     Process,
     Write,
@@ -75,6 +76,7 @@ async def election(incidents: list[Incident], seed: int) -> tuple[list[Write], f
         process.start()
     async with asyncio.TaskGroup() as tasks:
         for each in incidents:
+            act: Act
             if each.process is None:
                 act = partial(trouble, server, each.seconds)
             elif each.what == "end" and each.process > 0:
