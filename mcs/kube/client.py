@@ -181,7 +181,7 @@ class Client:
             }
         )
         with self._measured("create", "serviceaccounts/token") as codes:
-            answer = await self.connection.request("POST", path, body=body)
+            answer = await self.connection.request("POST", path, body=body, permit=self._permit)
             codes.append(answer.status)
         return decode_object(_TokenRequest, answer.body).status.token
 
