@@ -1,7 +1,5 @@
 """Traffic preference of a virtual IP: the hints that kube-proxy follows, and what is told where it does not."""
 
-from collections.abc import Iterable
-
 import pytest
 
 from mcs.model.names import ClusterId
@@ -11,6 +9,7 @@ from mcs.services.observed import Exporter, NodeZones
 from mcs.services.preference import unheeded_in
 from mcs.services.topology import NOWHERE, Distribution, hints
 from mcs.testing.builders import WEB, endpoint, export, exporter, headless, service, slice_
+from mcs.testing.kube_proxy import used_endpoints
 from mcs.testing.simulated_clusterset import SimulatedClusterset
 from mcs.testing.simulated_target import SimulatedTarget, import_of, in_words
 
@@ -18,21 +17,6 @@ ZONES = NodeZones(("z1", "z2"))
 ZONED = endpoint("10.2.0.5", zone="z7", node="n1")
 UNZONED = endpoint("10.2.0.5", node="n1")
 GONE = endpoint("10.2.0.5", ready=False, zone="z7", node="n1")
-
-
-def kube_proxy_uses(endpoints: Iterable[Endpoint], node: str, zone: str) -> list[str]:
-    """The first addresses of the endpoints that kube-proxy uses on a node (1.34, pkg/proxy/topology.go).
-
-    Hints of a kind count when all ready endpoints have one and one of them is for this node or zone.
-    """
-    ready = [each for each in endpoints if each.is_ready]
-    for kind, own in (("for_nodes", node), ("for_zones", zone)):
-        hinted = [[hint.name for hint in getattr(each.hints, kind, None) or ()] for each in ready]
-        chosen = [each for each, names in zip(ready, hinted, strict=True) if own in names]
-        if all(hinted) and chosen:
-            ready = chosen
-            break
-    return [each.addresses[0] for each in ready]
 
 
 @pytest.mark.parametrize(
@@ -161,7 +145,7 @@ def settled(*exporters: Exporter, zones: NodeZones | None = ZONES) -> SimulatedT
 
 def used_in(target: SimulatedTarget, zone: str = "z1") -> list[str]:
     endpoints = [each for mirror in target.mirrors for each in mirror.endpoints or ()]
-    return sorted(kube_proxy_uses(endpoints, "n9", zone))
+    return sorted(each.addresses[0] for each in used_endpoints(endpoints, node="n9", zone=zone))
 
 
 DOWN = endpoint("10.1.0.5", ready=False)
