@@ -79,17 +79,12 @@ def _place_of_derived(service_export: ServiceExport) -> Iterable[ServiceKey]:
     return (_place(service_export.key),)
 
 
-def prefers_traffic(obj: KubernetesObject) -> Iterable[bool]:
+def _prefers_traffic(obj: KubernetesObject) -> Iterable[bool]:
     return (True,) if TRAFFIC_ANNOTATION in obj.metadata.annotations else ()
 
 
-def zone_of(node: Node) -> str:
-    """The zone that kube-proxy on the node goes by; empty for none."""
-    return node.metadata.labels.get(ZONE_LABEL, "")
-
-
 def _zones_of(node: Node) -> Iterable[str]:
-    return (zone_of(node),)
+    return (node.metadata.labels.get(ZONE_LABEL, ""),)
 
 
 REFLECTED = (
@@ -108,11 +103,11 @@ REFLECTED = (
     ),
     Reflected(
         SERVICE_EXPORTS,
-        {"namespace": _namespace_of, "derived": _place_of_derived, "prefers traffic": prefers_traffic},
+        {"namespace": _namespace_of, "derived": _place_of_derived, "prefers traffic": _prefers_traffic},
     ),
     Reflected(
         SERVICE_IMPORTS,
-        {"namespace": _namespace_of, "cluster": _clusters_of, "prefers traffic": prefers_traffic},
+        {"namespace": _namespace_of, "cluster": _clusters_of, "prefers traffic": _prefers_traffic},
     ),
     Reflected(NODES, {"zone": _zones_of, "pod range": pod_ranges}, may_be_forbidden=True),
 )

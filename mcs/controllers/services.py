@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from mcs.controllers.admission import Admission
-from mcs.controllers.clusters import ClusterCaches, Work, zone_of
+from mcs.controllers.clusters import ClusterCaches, Work
 from mcs.controllers.meanings import (
     meaning_of_export,
     meaning_of_namespace,
@@ -363,10 +363,7 @@ class ServicesController:
         yield cluster, Work("service", delta.key)
 
     def _node_touches(self, cluster: ClusterId, delta: Delta[Node]) -> Touched:
-        """A node tells its status often and changes its zone never: only the zones of all nodes together matter."""
-        old, new = delta.old, delta.new
-        if old is not None and new is not None and zone_of(old) == zone_of(new):
-            return
+        """A node tells its status often, its zone changes hardly ever: only the zones of all nodes together matter."""
         zones = self._caches[cluster].zones()
         if zones == self._zones.get(cluster):
             return
