@@ -7,7 +7,7 @@ records a question gets to `answer`, and bytes to `wire`.
 Sources: Kubernetes DNS-Based Multicluster Service Discovery 1.0.0, RFC 1035 (SOA, NS), RFC 2308 (negative TTL).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from itertools import product
@@ -249,8 +249,14 @@ def _origin(text: str) -> str:
     return name
 
 
-def imported_service(service_import: ServiceImport, slices: Iterable[EndpointSlice]) -> ImportedService:
+def imported_service(
+    service_import: ServiceImport,
+    slices: Iterable[EndpointSlice],
+    endpoints_of: Callable[[EndpointSlice], tuple[ReadyEndpoint, ...]] | None = None,
+) -> ImportedService:
     """What DNS answers for `service_import`, given the EndpointSlices mirrored for it.
+
+    `endpoints_of` gives what `ready_endpoints` gives, for who remembers it: of a service's slices few change at once.
 
     Taken are ready endpoints of slices that carry its service-name label and a valid source cluster. Addresses that
     nobody in another cluster can reach (loopback, link-local, multicast, unspecified) or that are malformed are
@@ -261,11 +267,12 @@ def imported_service(service_import: ServiceImport, slices: Iterable[EndpointSli
     if spec.type == "ClusterSetIP":
         ips = dict.fromkeys(filter(None, map(_either_family, spec.ips)))
         return ImportedService(type=spec.type, ips=tuple(sorted(ips)), ports=_ports(spec.ports))
+    endpoints_of = endpoints_of or ready_endpoints
     endpoints = {
-        ready
+        endpoint
         for mirror in slices
         if mirror.is_mirror and mirror.service == service_import.key
-        for ready in _ready_endpoints(mirror)
+        for endpoint in endpoints_of(mirror)
     }
     return ImportedService(type=spec.type, endpoints=tuple(sorted(endpoints)))
 
@@ -278,19 +285,22 @@ def system_assigned_id(address: str) -> str:
     return f"{dashed}0" if dashed.endswith("-") else dashed
 
 
-def _ready_endpoints(mirror: EndpointSlice) -> Iterable[ReadyEndpoint]:
+def ready_endpoints(mirror: EndpointSlice) -> tuple[ReadyEndpoint, ...]:
+    """The endpoints of a mirrored slice that DNS may answer with; none of one whose source cluster is no cluster id."""
     cluster_labels = _cluster_labels(mirror.source_cluster)
     if mirror.address_type not in (IPV4, IPV6) or not cluster_labels:
-        return
+        return ()
     ports = _ports(mirror.ports or ())
     preference = preference_of(mirror.metadata.annotations)
+    found = []
     for endpoint in mirror.endpoints or ():
-        if not endpoint.is_ready:
-            continue
-        published = [published_address(address, mirror.address_type) for address in endpoint.addresses]
-        addresses = tuple(sorted({address for address in published if address is not None}))
-        for names, group in _named(endpoint, addresses):
-            yield ReadyEndpoint((names, *cluster_labels), mirror.address_type, group, ports, preference)
+        if endpoint.is_ready:
+            published = [published_address(address, mirror.address_type) for address in endpoint.addresses]
+            addresses = tuple(sorted({address for address in published if address is not None}))
+            for name, group in _named(endpoint, addresses):
+                labels = (name, *cluster_labels)
+                found.append(ReadyEndpoint(labels, mirror.address_type, group, ports, preference))
+    return tuple(found)
 
 
 @lru_cache

@@ -16,7 +16,7 @@ from mcs.model.resources import ENDPOINT_SLICES, SERVICE_IMPORTS
 from mcs.model.slices import EndpointSlice
 from mcs.runtime.cache import Cache, Delta
 from mcs.runtime.fleet import Member, Reachability, Reflected
-from mcs_dns.zone import ImportedService, Zone, imported_service
+from mcs_dns.zone import ImportedService, ReadyEndpoint, Zone, imported_service, ready_endpoints
 
 REFLECTED = (
     Reflected(SERVICE_IMPORTS),
@@ -37,6 +37,7 @@ class ZoneFeed:
         self._imports: Cache[ServiceImport] = member.caches[SERVICE_IMPORTS.plural]
         self._slices: Cache[EndpointSlice] = member.caches[ENDPOINT_SLICES.plural]
         self._propagation = propagation
+        self._ready: dict[ServiceKey, tuple[EndpointSlice, tuple[ReadyEndpoint, ...]]] = {}
         self._changed: set[ServiceKey] = set()
         self._arrived: list[Delta[EndpointSlice]] = []
         self._is_scheduled = False
@@ -57,6 +58,8 @@ class ZoneFeed:
         self._schedule()
 
     def _slice_changed(self, delta: Delta[EndpointSlice]) -> None:
+        if delta.new is None:
+            self._ready.pop(delta.key, None)
         touched = [each.service for each in (delta.old, delta.new) if each is not None and each.is_mirror]
         if touched:
             self._changed.update(touched)
@@ -84,4 +87,10 @@ class ZoneFeed:
         service_import = self._imports.get(key)
         if service_import is None:
             return None
-        return imported_service(service_import, self._slices.by("mirrored", key))
+        return imported_service(service_import, self._slices.by("mirrored", key), self._endpoints_of)
+
+    def _endpoints_of(self, mirror: EndpointSlice) -> tuple[ReadyEndpoint, ...]:
+        known = self._ready.get(mirror.key)
+        if known is None or known[0] is not mirror:
+            known = self._ready[mirror.key] = (mirror, ready_endpoints(mirror))
+        return known[1]
