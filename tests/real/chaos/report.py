@@ -1,0 +1,52 @@
+"""A chaos run as the tables of docs/reliability.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tests.real.chaos.judge import counts
+from tests.real.chaos.measures import growth
+from tests.real.chaos.play import Seen
+
+_MEGABYTE = 1e6
+
+
+def report(seen: Seen) -> str:
+    """Markdown."""
+    return "".join(f"{line}\n" for line in (*_figures(seen), "", *_faults(seen), "", *_programs(seen)))
+
+
+def _figures(seen: Seen) -> Iterator[str]:
+    answered = ", ".join(f"{count} {rcode}" for rcode, count in counts(seen.answers).items())
+    yield f"| storm of {seen.seconds / 60:g} minutes | seed `{seen.seed}` |"
+    yield "| --- | --- |"
+    yield f"| faults | {sum(seen.happened.values())} of {len(seen.happened)} kinds |"
+    yield f"| changes by users | {seen.changes} |"
+    yield f"| questions asked | {len(seen.answers)}: {answered} |"
+    yield f"| wrong answers | {len(seen.wrong)} |"
+    yield f"| different from a fresh computation | {len(seen.left)}, {seen.to_rest:.1f} s after the storm |"
+
+
+def _faults(seen: Seen) -> Iterator[str]:
+    yield "| fault | times |"
+    yield "| --- | --- |"
+    for kind, times in sorted(seen.happened.items()):
+        yield f"| {kind} | {times} |"
+
+
+def _programs(seen: Seen) -> Iterator[str]:
+    yield "| program | tasks before, after | sockets before, after | RSS before, after | growth after 3 minutes |"
+    yield "| --- | --- | --- | --- | --- |"
+    for name, before in sorted(seen.before.items()):
+        after = seen.after.get(name, before)
+        tasks = f"{sum(dict(before.tasks).values())}, {sum(dict(after.tasks).values())}"
+        sizes = f"{before.resident / _MEGABYTE:.0f} MB, {after.resident / _MEGABYTE:.0f} MB"
+        grown = growth(seen.samples.get(name, []), 180.0)
+        told = (
+            "killed meanwhile"
+            if name not in seen.survivors
+            else "too short"
+            if grown is None
+            else f"{grown:.1%}"
+        )
+        yield f"| {name} | {tasks} | {before.sockets}, {after.sockets} | {sizes} | {told} |"
