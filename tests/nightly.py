@@ -5,8 +5,8 @@ inputs that break a law.
 Each part is a pytest of its own, so that none can spoil the next; a part counts as failed when a test of it failed, was
 skipped, or when none was collected. What a part prints goes to the terminal and, with its report, to build/nightly.
 
-MCS_SEED repeats a search or a chaos; MCS_CHURN, MCS_KILLS, MCS_EXAMPLES, MCS_STORMS, MCS_ZONES and MCS_INPUTS make them
-shorter or longer.
+MCS_SEED repeats a search or a chaos; MCS_CHURN, MCS_KILLS, MCS_CHAOS_MINUTES, MCS_EXAMPLES, MCS_STORMS, MCS_ZONES and
+MCS_INPUTS make them shorter or longer.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ def parts(seed: int) -> dict[str, Part]:
         "conformance-2": conformance,
         "conformance-3": conformance,
         "chaos": Part(
-            ("tests/real/test_killed_controller.py",),
-            {"MCS_CHURN": "200", "MCS_KILLS": "10", "MCS_SEED": str(seed)},
+            ("tests/real/test_killed_controller.py", "tests/real/chaos", "-s"),
+            {"MCS_CHURN": "200", "MCS_KILLS": "10", "MCS_CHAOS_MINUTES": "15", "MCS_SEED": str(seed)},
         ),
         "laws": Part(
             ("tests/laws", f"--hypothesis-seed={seed}", "--timeout=7200"),

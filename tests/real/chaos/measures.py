@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections import Counter
 from pathlib import Path
 
@@ -24,7 +23,7 @@ async def measure(program: Program) -> Measure:
     """What the process holds now."""
     pid = program.process.pid
     assert pid is not None, f"{program.name} is not running"
-    tasks = Counter(re.sub(r"^Task-\d+$", "unnamed", name) for name in await program.tasks())
+    tasks = Counter(await program.tasks())
     return Measure(tuple(sorted(tasks.items())), sockets(pid), resident(pid))
 
 

@@ -60,7 +60,7 @@ async def play(cast: Cast, seen: Seen) -> None:
     """Run it; `seen` is filled on the way, so that a run that fails has said what it saw."""
     users = _Users(cast, seen)
     await _begin(cast, users)
-    seen.before = {name: await measure(program) for name, program in cast.programs.items()}
+    await eventually("our programs are at rest", lambda: _are_at_rest(cast, seen), every=0.5)
     storm = Storm(cast)
     seen.survivors = frozenset(cast.programs) - storm.killed
     seen.schedule = schedule(seen.seed, seen.seconds, storm.victims())
@@ -125,6 +125,12 @@ async def _are_all_seen(cast: Cast) -> bool:
     return all(found and set(found) == {"1.0"} for found in states)
 
 
+async def _are_at_rest(cast: Cast, seen: Seen) -> bool:
+    """Whether they hold what they held the last time; our own questions to them end a moment later than we know."""
+    last, seen.before = seen.before, {name: await measure(each) for name, each in cast.programs.items()}
+    return bool(last) and all(_is_as_before(last[name], now) for name, now in seen.before.items())
+
+
 async def _rest(cast: Cast, seen: Seen) -> None:
     """Wait until everything is as a fresh computation says, and our programs hold what they held before."""
     began = time.monotonic()
@@ -140,13 +146,12 @@ async def _rest(cast: Cast, seen: Seen) -> None:
     await cast.observer.stop()
     while time.monotonic() - began < _TO_REST:
         seen.after = {name: await measure(program) for name, program in cast.programs.items()}
-        if all(_holds_as_before(seen, name) for name in seen.after):
+        if all(_is_as_before(seen.before[name], now) for name, now in seen.after.items()):
             break
         await asyncio.sleep(1)
 
 
-def _holds_as_before(seen: Seen, name: str) -> bool:
-    before, after = seen.before[name], seen.after[name]
+def _is_as_before(before: Measure, after: Measure) -> bool:
     return (before.tasks, before.sockets) == (after.tasks, after.sockets)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import socketserver
 import sys
 import threading
@@ -54,7 +55,13 @@ class Steering:
         elif word != "tasks":
             raise ValueError(f"neither clock nor tasks: {line}")
         tasks = asyncio.all_tasks(self._loop) if self._loop is not None else ()
-        return json.dumps(sorted(task.get_name() for task in tasks))
+        return json.dumps(sorted(map(_name, tasks)))
+
+
+def _name(task: asyncio.Task[Any]) -> str:
+    """What it was called, or what it runs: a library's tasks are only numbered."""
+    name = task.get_name()
+    return getattr(task.get_coro(), "__qualname__", "unknown") if re.fullmatch(r"Task-\d+", name) else name
 
 
 class _Handler(socketserver.StreamRequestHandler):
