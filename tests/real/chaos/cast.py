@@ -40,9 +40,17 @@ class Program:
     def __init__(self, name: str, folder: Path, ports: Iterator[int], *arguments: str) -> None:
         self.name = name
         self._steering, self._metrics = next(ports), next(ports)
-        command = (*_SCRIPT, steered.__file__, str(self._steering), *arguments)
+        self._log = folder / f"{name.replace(' ', '-')}.log"
         listen = ("--metrics-listen", f"127.0.0.1:{self._metrics}")
-        self.process = LabProcess(name, (*command, *listen), folder / f"{name.replace(' ', '-')}.log")
+        self._command = (*_SCRIPT, steered.__file__, str(self._steering), *arguments, *listen)
+        self.process = LabProcess(name, self._command, self._log)
+
+    async def restart(self, *without: str) -> None:
+        """Kill it and start it anew, without some of its arguments."""
+        await self.process.kill()
+        command = [each for each in self._command if each not in without]
+        self.process = LabProcess(self.name, command, self._log)
+        await self.process.start()
 
     async def is_ready(self) -> bool:
         """What /readyz says; False while nobody answers."""
@@ -143,7 +151,7 @@ class Cast:
         yield from (("dns", cluster) for cluster in CONSTANT)
 
     def _write_programs(self, ports: Iterator[int]) -> None:
-        members = [f"--cluster={cluster}" for cluster in CLUSTERS]
+        members = [member_option(cluster) for cluster in CLUSTERS]
         controller = ("controller", "--kubeconfig", str(self._kubeconfig("controller", *CLUSTERS)), *members)
         self.controllers["controller"] = Program("controller", self.folder, ports, *controller)
         for cluster in CONSTANT:
@@ -191,3 +199,8 @@ class Cast:
 def path_name(client: str, cluster: str) -> str:
     """What the connections of a client to a cluster are called."""
     return f"{client} to {cluster}"
+
+
+def member_option(cluster: str) -> str:
+    """The argument by which a controller has a cluster for a member."""
+    return f"--cluster={cluster}"

@@ -18,6 +18,8 @@ NAMESPACE = "storm"
 CLUSTERS = ("east", "west", "north")
 CONSTANT = ("east", "west")
 """Clusters that are members all the time."""
+NEWCOMER = "north"
+"""The one that is not, and that has no CRDs at first."""
 
 FLEETING = 8
 _HOSTS = range(2, 8)

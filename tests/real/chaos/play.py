@@ -19,7 +19,7 @@ from tests.lab.mcs import eventually
 from tests.real.chaos import churn
 from tests.real.chaos.api import AdminApi
 from tests.real.chaos.cast import Cast
-from tests.real.chaos.churn import CONSTANT, NAMESPACE, SERVICES_OF_A_STORM, Removal, Step
+from tests.real.chaos.churn import CONSTANT, NAMESPACE, NEWCOMER, SERVICES_OF_A_STORM, Removal, Step
 from tests.real.chaos.fresh import differences
 from tests.real.chaos.judge import Answer, Promise, Wrong, judge
 from tests.real.chaos.measures import Measure, measure, resident
@@ -27,7 +27,6 @@ from tests.real.chaos.observer import ask
 from tests.real.chaos.schedule import Fault, schedule
 from tests.real.chaos.storm import Storm
 
-NEWCOMER = "north"
 _BETWEEN_STEPS = 0.25
 """Seconds from one change of a user to his next, in each cluster."""
 
@@ -107,8 +106,7 @@ async def _begin(cast: Cast, users: _Users) -> None:
     await eventually("all is imported everywhere", lambda: _is_fresh(cast), every=0.5)
     # Begun anew they hold no connection of the work that is done.
     for program in cast.programs.values():
-        await program.process.kill()
-        await program.process.start()
+        await program.restart()
     await eventually("all members are seen", lambda: _are_all_seen(cast), every=0.2)
 
 

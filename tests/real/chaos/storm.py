@@ -13,8 +13,8 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppres
 from msgspec import Struct
 
 from tests.lab.processes import LabProcess
-from tests.real.chaos.cast import Cast
-from tests.real.chaos.churn import CONSTANT
+from tests.real.chaos.cast import Cast, member_option
+from tests.real.chaos.churn import CONSTANT, NEWCOMER
 from tests.real.chaos.judge import Interval, Outage
 from tests.real.chaos.schedule import Fault, Kind, Victims
 
@@ -65,6 +65,7 @@ class Storm:
             Kind.STOP_ETCD: (_ETCD,),
             Kind.KILL_CONTROLLER: controllers[:1],
             Kind.STOP_CONTROLLER: controllers,
+            Kind.LEAVE: controllers[:1],
             Kind.KILL_DNS: (self._cast.dns[CONSTANT[0]].name,),
             Kind.STOP_DNS: tuple(each.name for each in self._cast.dns.values()),
             Kind.STEP_CLOCK: tuple(self._cast.programs),
@@ -120,6 +121,8 @@ class Storm:
                 return self._revoked(fault.victim)
             case Kind.STEP_CLOCK:
                 return self._wrong_clock(fault.victim, fault.amount)
+            case Kind.LEAVE:
+                return self._left(fault.victim)
             case kind:
                 raise ValueError(f"{kind} cannot happen here")
 
@@ -147,6 +150,14 @@ class Storm:
             noticing.create_task(notice(), name=f"{victim}: token not valid any more")
             yield
         await identity.restore()
+
+    @asynccontextmanager
+    async def _left(self, victim: str) -> AsyncIterator[None]:
+        # Members are told by the command line: one more or less is a restart, and no leave that anybody recorded.
+        program = self._cast.programs[victim]
+        await program.restart(member_option(NEWCOMER))
+        yield
+        await program.restart()
 
     @asynccontextmanager
     async def _wrong_clock(self, victim: str, seconds: float) -> AsyncIterator[None]:
