@@ -98,6 +98,20 @@ def controller(
             metavar="FILE", help="What members may do, as YAML: namespaces, caps, addresses, precedence."
         ),
     ] = None,
+    unreachable: Annotated[
+        str,
+        typer.Option(
+            metavar="drain|keep",
+            help="What becomes of the endpoints of a member that stays unreachable: others do without, or keep them.",
+        ),
+    ] = "drain",
+    unreachable_grace: Annotated[
+        str,
+        typer.Option(
+            metavar="DURATION",
+            help="How long a member may be unreachable before that, as 30s or 5m; 0: for ever.",
+        ),
+    ] = "5m",
     metrics_listen: MetricsListen = "127.0.0.1:8080",
     dns_listen: Annotated[
         str | None, typer.Option(metavar="IP:PORT", help="Also answer DNS here, for --dns-cluster.")
@@ -131,6 +145,8 @@ def controller(
         lease_name=lease_name,
         auto_export=auto_export,
         policy=policy,
+        unreachable=unreachable,
+        unreachable_grace=unreachable_grace,
         dns_listen=dns_listen,
         dns_cluster=dns_cluster,
         zones=zones,

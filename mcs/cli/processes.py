@@ -17,6 +17,7 @@ from mcs.cli.options import (
     parse_listen,
     parse_log_level,
     parse_targets,
+    parse_unreachable,
 )
 from mcs.cli.policy import read_policy
 from mcs.cli.problems import UserMistakeError
@@ -52,6 +53,8 @@ def run_controller(
     lease_name: str,
     auto_export: str | None,
     policy: Path | None,
+    unreachable: str,
+    unreachable_grace: str,
     dns_listen: str | None,
     dns_cluster: str | None,
     zones: Sequence[str],
@@ -64,6 +67,7 @@ def run_controller(
     lease = parse_lease(lease_namespace, lease_name)
     selector = parse_auto_export(auto_export)
     allowed = read_policy(policy)
+    terms = parse_unreachable(unreachable, unreachable_grace)
     answered = parse_dns_cluster(contexts, dns_listen, dns_cluster)
     dns_options = parse_dns_options("--dns-listen", dns_listen or ":0", zones, ttl=5)
     metrics = parse_listen("--metrics-listen", metrics_listen)
@@ -91,6 +95,7 @@ def run_controller(
             targets=written,
             auto_export=selector,
             policy=allowed,
+            terms=terms,
             requests=counts,
             leader=leader,
         )

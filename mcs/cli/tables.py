@@ -10,7 +10,7 @@ from mcs.membership.ranges import overlaps
 from mcs.model.meta import Condition
 from mcs.model.multicluster import CONFLICT, READY, VALID, ServiceExport, ServiceImport
 from mcs.model.names import ClusterId, ServiceKey
-from mcs.services.imports import TRAFFIC_DISTRIBUTION, TRAFFIC_PREFERENCE
+from mcs.services.imports import ENDPOINTS_WITHDRAWN, TRAFFIC_DISTRIBUTION, TRAFFIC_PREFERENCE
 
 
 class ClusterView(Struct, frozen=True, kw_only=True):
@@ -124,7 +124,11 @@ def _telling_of_export(conditions: Sequence[Condition]) -> Iterable[Condition]:
 
 def _telling_of_import(conditions: Sequence[Condition]) -> Iterable[Condition]:
     types = (READY, TRAFFIC_DISTRIBUTION, TRAFFIC_PREFERENCE)
-    return (each for each in conditions if each.type in types and each.status != "True")
+    return (
+        each
+        for each in conditions
+        if each.type == ENDPOINTS_WITHDRAWN or (each.type in types and each.status != "True")
+    )
 
 
 def _in_words(condition: Condition) -> str:

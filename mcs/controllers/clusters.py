@@ -22,7 +22,9 @@ from mcs.model.services import Namespace, Service
 from mcs.model.slices import EndpointSlice
 from mcs.runtime.cache import Cache
 from mcs.runtime.fleet import Reflected
+from mcs.services.imports import ENDPOINTS_WITHDRAWN
 from mcs.services.observed import NodeZones
+from mcs.services.withdrawal import is_withdrawn
 
 
 class Work(NamedTuple):
@@ -56,6 +58,14 @@ def _source_cluster_of(endpoint_slice: EndpointSlice) -> Iterable[str]:
 
 def _clusters_of(service_import: ServiceImport) -> Iterable[str]:
     return (each.cluster for each in service_import.status.clusters)
+
+
+def _withdrawn_cluster_of(endpoint_slice: EndpointSlice) -> Iterable[str]:
+    return (endpoint_slice.source_cluster,) if is_withdrawn(endpoint_slice) else ()
+
+
+def _tells_of_withdrawal(service_import: ServiceImport) -> Iterable[bool]:
+    return (True for each in service_import.status.conditions if each.type == ENDPOINTS_WITHDRAWN)
 
 
 def _derived_for(service: Service) -> Iterable[ServiceKey]:
@@ -99,6 +109,7 @@ REFLECTED = (
             "mirrored": mirrored_service_of,
             "mirrored in": _namespace_of_mirror,
             "source": _source_cluster_of,
+            "withdrawn": _withdrawn_cluster_of,
         },
     ),
     Reflected(
@@ -107,7 +118,12 @@ REFLECTED = (
     ),
     Reflected(
         SERVICE_IMPORTS,
-        {"namespace": _namespace_of, "cluster": _clusters_of, "prefers traffic": _prefers_traffic},
+        {
+            "namespace": _namespace_of,
+            "cluster": _clusters_of,
+            "prefers traffic": _prefers_traffic,
+            "withdrawal": _tells_of_withdrawal,
+        },
     ),
     Reflected(NODES, {"zone": _zones_of, "pod range": pod_ranges}, may_be_forbidden=True),
 )
@@ -168,6 +184,12 @@ class ClusterCaches(NamedTuple):
         """The services of which this cluster holds something that came from `cluster`."""
         keys = {each.key for each in self.imports.by("cluster", cluster)}
         keys.update(each.service for each in self.slices.by("source", cluster))
+        return keys
+
+    def withdrawn_from(self, cluster: ClusterId) -> set[ServiceKey]:
+        """The services of which this cluster holds withdrawn endpoints of `cluster`, or tells of any withdrawal."""
+        keys = {each.key for each in self.imports.by("withdrawal", True)}
+        keys.update(each.service for each in self.slices.by("withdrawn", cluster) if each.is_mirror)
         return keys
 
     def service_families(self) -> frozenset[str] | None:

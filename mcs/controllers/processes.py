@@ -6,7 +6,7 @@ sandbox and the tests give different ones.
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from functools import partial
@@ -25,6 +25,7 @@ from mcs.controllers.identity import Identities
 from mcs.controllers.propagation import Propagation
 from mcs.controllers.ranges import RangesController
 from mcs.controllers.services import ServicesController
+from mcs.controllers.withdrawal import Terms, WithdrawalController
 from mcs.controllers.zone import ZoneFeed
 from mcs.kube.client import Client as KubernetesClient
 from mcs.kube.config import connect
@@ -40,6 +41,7 @@ from mcs.web.metrics import (
     ExportsCollector,
     FleetCollector,
     LeaderCollector,
+    MembersCollector,
     RangesCollector,
     RefusalsCollector,
     WorkCollector,
@@ -134,6 +136,8 @@ class Process:
         self._listens: dict[str, Listen] = {}
         self._feed: ZoneFeed | None = None
         self._reconcile: Callable[[ClusterId, Any], Awaitable[None]] | None = None
+        self._beside: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {}
+        """What runs beside the fleet, by name."""
 
     def serve_dns(self, member: Member[Any], options: DnsOptions) -> None:
         """Answer the zone of `member` from the caches it has anyway."""
@@ -196,6 +200,8 @@ class Process:
                 await stack.enter_async_context(self.leader)
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self.fleet.run(self._reconcile), name="fleet")
+                for name, run in self._beside.items():
+                    tasks.create_task(run(), name=name)
                 if self.dns is not None and self._feed is not None:
                     tasks.create_task(_tell_staleness(self.dns, self._feed), name="dns-staleness")
 
@@ -250,6 +256,7 @@ class ControllerProcess(Process):
         targets: frozenset[ClusterId] | None = None,
         auto_export: Selector | None = None,
         policy: Policy = DEFAULT_POLICY,
+        terms: Terms = Terms(),  # noqa: B008
         clock: Clock = utc_now,
         requests: RequestCounts | None = None,
         leader: LeaderElector | None = None,
@@ -272,6 +279,13 @@ class ControllerProcess(Process):
         registry.register(RangesCollector(lambda: ranges.overlapping))
         self.services = ServicesController(self.fleet, clock, targets, policy)
         registry.register(RefusalsCollector(self.fleet, self.services.refusals.counts))
+        self.withdrawal = WithdrawalController(
+            self.fleet, clock, self.services.take_decisions, lambda _: terms
+        )
+        registry.register(
+            MembersCollector(lambda: self.withdrawal.outages, lambda: self.withdrawal.decisions)
+        )
+        self._beside = {"withdrawal": self.withdrawal.run}
         self._auto_export = (
             None if auto_export is None else AutoExportController(self.fleet, auto_export, targets)
         )

@@ -18,7 +18,9 @@ from mcs.controllers.meanings import (
     meaning_of_slice,
 )
 from mcs.controllers.refusals import Refusals
+from mcs.controllers.withdrawal import touched_by_decisions
 from mcs.kube.errors import Forbidden, Invalid, ResourceMissing, ServerError
+from mcs.membership.withdrawal import Decisions
 from mcs.model.actions import Action
 from mcs.model.meta import timestamp
 from mcs.model.multicluster import ServiceExport, ServiceImport
@@ -55,6 +57,7 @@ class ServicesController:
         targets: frozenset[ClusterId] | None = None,
         policy: Policy = DEFAULT_POLICY,
     ) -> None:
+        self.decisions = Decisions({})
         self._fleet = fleet
         self._clock = clock
         self._targets = targets
@@ -131,6 +134,8 @@ class ServicesController:
         seen = self._seen(key)
         if caches.is_import_malformed(key):
             seen -= {target}
+        mirrors = tuple(caches.slices.by("mirrored", key))
+        sources = {ClusterId(each.source_cluster) for each in mirrors}
         return ObservedTarget(
             target=target,
             key=key,
@@ -139,7 +144,7 @@ class ServicesController:
             namespace=caches.namespace_phase(key.namespace),
             derived=caches.derived(key),
             service_import=caches.imports.get(key),
-            mirrors=tuple(caches.slices.by("mirrored", key)),
+            mirrors=mirrors,
             now=timestamp(self._clock()),
             families=caches.service_families(),
             refused_distributions=self._refused_distributions.get(target, frozenset()),
@@ -147,6 +152,8 @@ class ServicesController:
             zones=caches.zones(),
             policy=self._policy,
             order_elsewhere=self._order_elsewhere(target, key, seen),
+            withdrawn=self.decisions.withdrawn,
+            undecided=frozenset(each for each in sources if self.decisions.verdict(each) == "leave"),
         )
 
     def _order_elsewhere(
@@ -182,6 +189,7 @@ class ServicesController:
             now=timestamp(self._clock()),
             members=frozenset(self._fleet.members),
             policy=self._policy,
+            withdrawn=self.decisions.withdrawn,
         )
 
     def _seen(self, key: ServiceKey) -> frozenset[ClusterId]:
@@ -255,6 +263,12 @@ class ServicesController:
             yield from self._everywhere(key)
         else:
             yield cluster, Work("service", key)
+
+    def take_decisions(self, decisions: Decisions) -> None:
+        """Whose endpoints are withdrawn may have changed."""
+        before, self.decisions = self.decisions, decisions
+        for target, keys in touched_by_decisions(self._caches, before, decisions):
+            self._enqueue(target, keys)
 
     def _everywhere(self, key: ServiceKey) -> Touched:
         for cluster in self._caches:

@@ -14,7 +14,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import structlog
 from msgspec import Struct
 
-from mcs.kube.errors import Forbidden, KubeError, ResourceMissing
+from mcs.kube.errors import Failure, Forbidden, KubeError, ResourceMissing, failure_of
 from mcs.model.names import ClusterId
 from mcs.model.resources import Resource
 from mcs.runtime.cache import Cache, Index
@@ -37,6 +37,9 @@ FIRST_PAUSE = 1.0
 
 LONGEST_QUESTION_PAUSE = 10.0
 """Bound of the pause before a cluster that gave no answer is asked again who it is, in seconds."""
+
+CRD_MISSING = "CRD missing"
+"""The problem of a member that answers, but does not serve something that is reflected."""
 
 QUESTION_PERIOD = 60.0
 """Seconds after which a cluster that is worked with is asked again who it is."""
@@ -77,6 +80,12 @@ class Reachability(StrEnum):
     """It answers, but is not the cluster that it was given for."""
 
 
+def _problem_of(error: BaseException) -> str:
+    if isinstance(error, ResourceMissing):
+        return CRD_MISSING
+    return str(failure_of(error) if isinstance(error, KubeError) else Failure.OTHER)
+
+
 class Member(Generic[K]):
     """One cluster: its caches outlive every connection, so what was known stays known while it is away."""
 
@@ -95,6 +104,7 @@ class Member(Generic[K]):
         self.reflectors: list[AnyReflector] = []
         self.executor: Executor | None = None
         self.error: str = ""
+        self._problem: str = ""
         self._open_client = open_client
         self._reflected = reflected
         self._on_applied = on_applied
@@ -106,6 +116,7 @@ class Member(Generic[K]):
         self._seen_listeners: list[Callable[[ClusterId], None]] = []
         self._may_be_forbidden = [each.resource for each in reflected if each.may_be_forbidden]
         self._complete: frozenset[str] = frozenset()
+        self._health_listeners: list[Callable[[], None]] = []
         self._was_seen = False
 
     @property
@@ -138,6 +149,12 @@ class Member(Generic[K]):
         return self.error or (errors[0] if errors else "")
 
     @property
+    def problem(self) -> str:
+        """The kind of what `reason` tells, in a word (`Failure`, or CRD_MISSING); empty when nothing is wrong."""
+        errors = [_problem_of(each.status.error) for each in self.reflectors if each.status.error]
+        return self._problem if self.error else errors[0] if errors else ""
+
+    @property
     def _forbidden(self) -> frozenset[str]:
         # What this API server does not let be read, though nothing depends on it.
         return frozenset(
@@ -163,6 +180,10 @@ class Member(Generic[K]):
         self._is_given_anew.set()
         self._end_engagement()
 
+    def on_health(self, listener: Callable[[], None]) -> None:
+        """Call `listener` whenever `reachability` may have changed."""
+        self._health_listeners.append(listener)
+
     async def keep(self, reconcile: Callable[[K], Awaitable[None]] | None) -> None:
         """Stay engaged until cancelled: connect, reflect and work; after a failure pause and begin again."""
         loop, pause = asyncio.get_running_loop(), FIRST_PAUSE
@@ -172,17 +193,21 @@ class Member(Generic[K]):
             try:
                 await self._stay_engaged(reconcile)
             except* NotAdmittedError as errors:
+                self._problem = str(Failure.OTHER)
                 if not self._is_refused:
                     log.error("cluster refused", cluster=self.cluster, problem=str(errors.exceptions[0]))
                 self.error = str(errors.exceptions[0])
                 self._is_refused = True
             except* KubeError as errors:
+                self._problem = _problem_of(errors.exceptions[0])
                 self.error = str(errors.exceptions[0])
                 log.warning("cluster disengaged", cluster=self.cluster, error=self.error)
             except* Exception as errors:
+                self._problem = str(Failure.OTHER)
                 self.error = f"{type(errors.exceptions[0]).__name__}: {errors.exceptions[0]}"
                 log.exception("cluster disengaged by an unexpected failure", cluster=self.cluster)
             raise_if_cancelled()
+            self._tell_health()
             if loop.time() - began > LONGEST_PAUSE or self._is_given_anew.is_set():
                 pause = FIRST_PAUSE
             with suppress(TimeoutError):
@@ -227,9 +252,11 @@ class Member(Generic[K]):
                     label_selector=each.label_selector,
                     on_synced=self._tell_synced,
                     on_error=self._tell_synced if each.may_be_forbidden else None,
+                    on_health=self._tell_health,
                 )
                 for each in self._reflected
             ]
+            self._tell_health()
             async with asyncio.TaskGroup() as tasks:
                 for reflector in self.reflectors:
                     tasks.create_task(reflector.run(), name=f"{self.cluster}/reflect/{reflector.resource}")
@@ -254,7 +281,8 @@ class Member(Generic[K]):
             except KubeError as error:
                 if not self.error:
                     log.warning("cluster cannot be asked who it is", cluster=self.cluster, error=str(error))
-                self.error = str(error)
+                self.error, self._problem = str(error), _problem_of(error)
+                self._tell_health()
             else:
                 self._is_refused = False
                 return
@@ -274,6 +302,11 @@ class Member(Generic[K]):
             self._was_seen, self._complete = True, complete
             for listener in self._seen_listeners:
                 listener(self.cluster)
+            self._tell_health()
+
+    def _tell_health(self) -> None:
+        for listener in self._health_listeners:
+            listener()
 
 
 class Fleet(Generic[K]):

@@ -85,7 +85,10 @@ class ReflectorStatus:
 
 
 class Reflector(Generic[T]):
-    """`run` reflects `resource` into `cache`, and calls `on_synced` after complete lists, `on_error` after errors."""
+    """`run` reflects `resource` into `cache`, and calls `on_synced` after complete lists, `on_error` after errors.
+
+    `on_health` is called whenever `status.error` comes or goes.
+    """
 
     def __init__(
         self,
@@ -97,6 +100,7 @@ class Reflector(Generic[T]):
         label_selector: str = "",
         on_synced: Callable[[], None] | None = None,
         on_error: Callable[[], None] | None = None,
+        on_health: Callable[[], None] | None = None,
     ) -> None:
         self.resource = resource
         self.cache = cache
@@ -105,6 +109,7 @@ class Reflector(Generic[T]):
         self._selector = label_selector
         self._on_synced = on_synced
         self._on_error = on_error
+        self._on_health = on_health
         self._log = log.bind(cluster=cluster, resource=str(resource))
         self._warned: set[tuple[ServiceKey, str]] = set()
         self._version = ""
@@ -208,8 +213,13 @@ class Reflector(Generic[T]):
 
     def _settle(self) -> None:
         """The trouble, if there was any, is over."""
-        self.status.error = None
         self._pause = FIRST_PAUSE
+        self._feel(None)
+
+    def _feel(self, error: KubeError | None) -> None:
+        before, self.status.error = self.status.error, error
+        if self._on_health is not None and (before is None) != (error is None):
+            self._on_health()
 
     async def _wait_unless_first(self, error: KubeError) -> None:
         """Let a first error pass; one that follows soon shows that to try again at once does not help."""
@@ -221,8 +231,8 @@ class Reflector(Generic[T]):
         raise_if_cancelled()
         if self.status.error is None or type(self.status.error) is not type(error):
             self._log.warning("cannot list or watch", error=str(error))
-        self.status.error = error
         self.status.state = WatchState.WAITING
+        self._feel(error)
         if self._on_error is not None:
             self._on_error()
         asked = error.retry_after if isinstance(error, ApiError) else None

@@ -15,7 +15,7 @@ from mcs.model.names import ClusterId, ServiceKey
 from mcs.model.resources import SERVICE_EXPORTS, SERVICE_IMPORTS, Resource
 from mcs.services.conditions import of_types
 from mcs.services.exports import ENDPOINTS_PUBLISHED
-from mcs.services.imports import TRAFFIC_DISTRIBUTION, TRAFFIC_PREFERENCE, told_type
+from mcs.services.imports import ENDPOINTS_WITHDRAWN, TRAFFIC_DISTRIBUTION, TRAFFIC_PREFERENCE, told_type
 
 _Told = tuple[Literal["Normal", "Warning"], str, str]
 """Type, reason and message of an Event."""
@@ -55,16 +55,23 @@ def import_events(
         *_readiness(before.get(READY), after.get(READY), why),
         *_shortcoming("TrafficDistributionNotSupported", TRAFFIC_DISTRIBUTION, before, after),
         *_shortcoming("TrafficPreferenceNotHeeded", TRAFFIC_PREFERENCE, before, after),
+        *_withdrawal(before.get(ENDPOINTS_WITHDRAWN), after.get(ENDPOINTS_WITHDRAWN)),
     )
     metadata = present.metadata if present else ObjectMeta(name=key.name, namespace=key.namespace)
     return _events(cluster, SERVICE_IMPORTS, ServiceImport(metadata=metadata), told, now)
 
 
 def _by_type(conditions: Iterable[Condition]) -> Mapping[str, Condition]:
-    return of_types(
-        conditions,
-        (VALID, READY, CONFLICT, ENDPOINTS_PUBLISHED, TRAFFIC_DISTRIBUTION, TRAFFIC_PREFERENCE),
+    types = (
+        VALID,
+        READY,
+        CONFLICT,
+        ENDPOINTS_PUBLISHED,
+        TRAFFIC_DISTRIBUTION,
+        TRAFFIC_PREFERENCE,
+        ENDPOINTS_WITHDRAWN,
     )
+    return of_types(conditions, types)
 
 
 def _validity(before: Condition | None, after: Condition | None) -> Iterable[_Told]:
@@ -128,6 +135,21 @@ def _shortcoming(
     was, now = before.get(type_), after.get(type_)
     if now is not None and (was is None or _said(was) != _said(now)):
         yield "Warning", told_as, now.message
+
+
+def _withdrawal(before: Condition | None, after: Condition | None) -> Iterable[_Told]:
+    if after is not None and (before is None or _said(before) != _said(after)):
+        yield (
+            "Warning",
+            "EndpointsWithdrawn" if after.status == "True" else "LastReadyEndpoints",
+            after.message,
+        )
+    if after is None and before is not None:
+        yield (
+            "Normal",
+            "EndpointsServed",
+            "No cluster is away or drained any more that has endpoints of the service.",
+        )
 
 
 def _said(condition: Condition) -> tuple[str, str, str]:

@@ -12,6 +12,7 @@ from mcs.services.conditions import condition, of_types
 from mcs.services.conflicts import Conflict, conflicts
 from mcs.services.endpoints import refusals
 from mcs.services.exported_metadata import exported_metadata
+from mcs.services.imports import ENDPOINTS_WITHDRAWN
 from mcs.services.merge import offers
 from mcs.services.observed import Exporter, ObservedExport
 from mcs.services.precedence import order_for_export
@@ -101,7 +102,7 @@ def _type(observed: ObservedExport, own: Exporter) -> ImportType:
 
 def _ready(observed: ObservedExport, present: Sequence[Condition], generation: int) -> Condition:
     if is_imported(observed):
-        message = "The service is exported to the clusterset."
+        message = "The service is exported to the clusterset." + _withdrawal_message(observed)
         return condition(present, READY, "True", "Exported", message, observed.now, generation)
     own_import = observed.own_import
     if not observed.policy.of(observed.cluster).may_import_into(observed.key.namespace):
@@ -117,6 +118,17 @@ def _ready(observed: ObservedExport, present: Sequence[Condition], generation: i
     else:
         message = "The service is not imported in this cluster yet."
     return condition(present, READY, "False", "Pending", message, observed.now, generation)
+
+
+def _withdrawal_message(observed: ObservedExport) -> str:
+    """What the import here tells of clusters that are away or drained, for those who look at their export alone."""
+    told = _withdrawal(observed)
+    return f" {told.message}" if told is not None else ""
+
+
+def _withdrawal(observed: ObservedExport) -> Condition | None:
+    conditions = observed.own_import.status.conditions if observed.own_import else ()
+    return of_types(conditions, (ENDPOINTS_WITHDRAWN,)).get(ENDPOINTS_WITHDRAWN)
 
 
 def _conflict(
@@ -151,7 +163,8 @@ def _conflicts(observed: ObservedExport, own: Exporter) -> tuple[Conflict, ...]:
 
 
 def _has_unseen_exporter(observed: ObservedExport) -> bool:
-    return any(cluster not in observed.seen for cluster in _listed(observed.own_import))
+    withdrawn = observed.withdrawn if _withdrawal(observed) else ()
+    return any(cluster not in observed.seen for cluster in (*_listed(observed.own_import), *withdrawn))
 
 
 def _listed(service_import: ServiceImport | None) -> tuple[ClusterId, ...]:
@@ -161,8 +174,11 @@ def _listed(service_import: ServiceImport | None) -> tuple[ClusterId, ...]:
 
 
 def is_imported(observed: ObservedExport) -> bool:
-    """True once the import in the exporting cluster lists that cluster."""
-    return observed.cluster in _listed(observed.own_import)
+    """True once the import in the exporting cluster lists that cluster, or would if it were not withdrawn."""
+    own_import = observed.own_import
+    return observed.cluster in _listed(own_import) or (
+        own_import is not None and own_import.is_ours and observed.cluster in observed.withdrawn
+    )
 
 
 def is_as_desired(export: ServiceExport, desired: Sequence[Condition]) -> bool:

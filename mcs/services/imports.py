@@ -3,12 +3,12 @@
 Source: KEP-1645, "Importing Services" and the conditions of ServiceImport.
 """
 
-from collections.abc import Iterable
+from collections.abc import Set
 from typing import Any
 
 from msgspec import Struct
 
-from mcs.model.meta import ConditionStatus, ObjectMeta
+from mcs.model.meta import Condition, ConditionStatus, ObjectMeta
 from mcs.model.multicluster import (
     READY,
     ImportCluster,
@@ -23,6 +23,7 @@ from mcs.model.names import (
     MANAGED_BY,
     MANAGED_BY_LABEL,
     PRECEDENCE_ANNOTATION,
+    ClusterId,
     ServiceKey,
     derived_service_name,
 )
@@ -38,7 +39,10 @@ TRAFFIC_PREFERENCE = "TrafficPreferenceHeeded"
 """A condition of ours, present and False only where kube-proxy does not heed the service's traffic preference."""
 
 IP_FAMILY_NOT_SUPPORTED = "IPFamilyNotSupported"
-OURS = (READY, TRAFFIC_DISTRIBUTION, TRAFFIC_PREFERENCE)
+ENDPOINTS_WITHDRAWN = "EndpointsWithdrawn"
+"""A condition of ours, present only while a cluster is withdrawn from the import (True), or would be (False)."""
+
+OURS = (READY, TRAFFIC_DISTRIBUTION, TRAFFIC_PREFERENCE, ENDPOINTS_WITHDRAWN)
 _OWNED_ANNOTATIONS = (
     DERIVED_SERVICE_ANNOTATION,
     EXPORTED_KEYS_ANNOTATION,
@@ -62,6 +66,18 @@ class Addressing(Struct, frozen=True):
     told_as: str = "Pending"
     refused_distribution: str | None = None
     unheeded: Unheeded | None = None
+
+
+class Standing(Struct, frozen=True, kw_only=True):
+    """Whose endpoints are there: what the status tells besides the addresses.
+
+    `has_slices` None says nothing of EndpointSlices, for a CRD that has no field for it; `withdrawal` is the condition
+    that tells of clusters whose endpoints are withdrawn, None: of none.
+    """
+
+    clusters: Set[ClusterId]
+    has_slices: bool | None
+    withdrawal: Condition | None = None
 
 
 def desired_import(key: ServiceKey, merged: Properties, addressing: Addressing) -> ServiceImport:
@@ -123,15 +139,11 @@ def _said(spec: ServiceImportSpec) -> tuple[Any, ...]:
 def desired_status(
     key: ServiceKey,
     present: ServiceImport | None,
-    clusters: Iterable[str],
     addressing: Addressing,
-    has_slices: bool | None,
+    standing: Standing,
     now: str,
 ) -> ServiceImport:
-    """The import with nothing but its status, as the status subresource takes it.
-
-    `has_slices` None says nothing of EndpointSlices, for a CRD that has no field for it.
-    """
+    """The import with nothing but its status, as the status subresource takes it."""
     before = present.status.conditions if present else ()
     conditions = [condition(before, READY, addressing.ready, addressing.reason, addressing.message, now)]
     if addressing.refused_distribution:
@@ -144,10 +156,13 @@ def desired_status(
         conditions.append(
             condition(before, TRAFFIC_PREFERENCE, "False", unheeded.reason, unheeded.message, now)
         )
+    if standing.withdrawal is not None:
+        conditions.append(standing.withdrawal)
+    has_slices = standing.has_slices
     return ServiceImport(
         metadata=ObjectMeta(name=key.name, namespace=key.namespace),
         status=ServiceImportStatus(
-            clusters=tuple(ImportCluster(cluster=cluster) for cluster in sorted(clusters)),
+            clusters=tuple(ImportCluster(cluster=cluster) for cluster in sorted(standing.clusters)),
             conditions=tuple(conditions),
             endpoint_slice_objects=None if has_slices is None else "Present" if has_slices else "Absent",
         ),

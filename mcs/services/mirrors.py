@@ -20,6 +20,7 @@ from mcs.model.names import (
     SLICE_MANAGED_BY_LABEL,
     SLICE_SERVICE_LABEL,
     SOURCE_CLUSTER_LABEL,
+    WITHDRAWN_ANNOTATION,
     ClusterId,
     is_dns_label,
     mirror_name,
@@ -45,6 +46,21 @@ _OWNED_LABELS = (
 def is_our_mirror(endpoint_slice: EndpointSlice) -> bool:
     """True when both managed-by labels say that the slice is ours."""
     return endpoint_slice.is_ours and endpoint_slice.metadata.labels.get(SLICE_MANAGED_BY_LABEL) == MANAGED_BY
+
+
+def owned_metadata(mirror: EndpointSlice) -> ObjectMeta:
+    """What we say in the metadata of a present mirror, that it serves: without what the server and others added."""
+    metadata = mirror.metadata
+    return ObjectMeta(
+        name=metadata.name,
+        namespace=metadata.namespace,
+        labels={name: metadata.labels[name] for name in _OWNED_LABELS if name in metadata.labels},
+        annotations={
+            name: metadata.annotations[name]
+            for name in (CHANGE_TIME_ANNOTATION, *PREFERENCE_ANNOTATIONS)
+            if name in metadata.annotations
+        },
+    )
 
 
 def desired_mirrors(
@@ -166,10 +182,11 @@ def _mirrored_endpoint(
 
 
 class _Meaning(NamedTuple):
-    """All of a mirror that is ours to say; the change time is left out, for it only measures."""
+    """All of a mirror that is ours to say, but for the change time, which only measures, and why it is withdrawn."""
 
     labels: tuple[str | None, ...]
     preference: tuple[str | None, ...]
+    is_withdrawn: bool
     address_type: str
     endpoints: tuple[Endpoint, ...]
     ports: tuple[EndpointPort, ...]
@@ -180,6 +197,7 @@ def _meaning(mirror: EndpointSlice) -> _Meaning:
     return _Meaning(
         labels=tuple(labels.get(label) for label in _OWNED_LABELS),
         preference=tuple(mirror.metadata.annotations.get(name) for name in PREFERENCE_ANNOTATIONS),
+        is_withdrawn=WITHDRAWN_ANNOTATION in mirror.metadata.annotations,
         address_type=mirror.address_type,
         endpoints=mirror.endpoints or (),
         ports=tuple(replace(port, name=port.name or "") for port in mirror.ports or ()),

@@ -4,7 +4,8 @@ Values only. Filling them from the caches is the shell's work, judging them is t
 a cluster that is not in `seen` may export or hold anything, whatever else the value says of it.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 from mcs.model.multicluster import ServiceExport, ServiceImport
@@ -52,7 +53,8 @@ class ObservedTarget:
     target's API server does not take. `has_older_crd` when the target's ServiceImport has no field for
     `status.endpointSliceObjects`, as before release 0.5.1 of the MCS API. `zones` are those of the target's nodes, None
     when they may not be read. `order_elsewhere` is in which order other clusters' imports of the service have its
-    exporters, where the policy's precedence is "first-seen".
+    exporters, where the policy's precedence is "first-seen". `withdrawn` are the clusters whose endpoints are to be
+    withdrawn, each with the reason as a clause ("is unreachable since ..."); those in `undecided` are left as they are.
     """
 
     target: ClusterId
@@ -70,6 +72,8 @@ class ObservedTarget:
     zones: NodeZones | None = None
     policy: Policy = DEFAULT_POLICY
     order_elsewhere: tuple[ClusterId, ...] = ()
+    withdrawn: Mapping[ClusterId, str] = field(default_factory=dict)
+    undecided: frozenset[ClusterId] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +81,7 @@ class ObservedExport:
     """One service, as far as the conditions of its export in `cluster` depend on it.
 
     `own_import` is the ServiceImport in `cluster` itself, whoever wrote it. `now` is RFC 3339. `members` are all
-    clusters of the set, seen or not.
+    clusters of the set, seen or not. `withdrawn` are those whose endpoints are withdrawn, with the reasons.
     """
 
     cluster: ClusterId
@@ -88,3 +92,4 @@ class ObservedExport:
     now: str
     members: frozenset[ClusterId] = frozenset()
     policy: Policy = DEFAULT_POLICY
+    withdrawn: Mapping[ClusterId, str] = field(default_factory=dict)

@@ -5,7 +5,7 @@ ports, ports before names; deletes last and in the reverse order, so that at no 
 needs. A plan that is carried out leaves nothing to plan. What the actions contain is left to the other modules.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from itertools import takewhile
 from typing import Any
 
@@ -21,7 +21,7 @@ from mcs.model.services import Service
 from mcs.services import derived, exports, imports, mirrors
 from mcs.services.events import export_events, import_events
 from mcs.services.exports import own_exporter
-from mcs.services.imports import Addressing
+from mcs.services.imports import Addressing, Standing
 from mcs.services.merge import Offer, Properties, merge, offers, remembered_properties
 from mcs.services.observed import Exporter, ObservedExport, ObservedTarget
 from mcs.services.ports import routing_names
@@ -30,13 +30,15 @@ from mcs.services.preference import unheeded_in
 from mcs.services.selection import exports_to
 from mcs.services.topology import Distribution
 from mcs.services.validity import valid_exporters
+from mcs.services.withdrawal import plan_withdrawal
 
 
 def plan_target(observed: ObservedTarget) -> tuple[Action, ...]:
     """What makes the target hold the service as its exports ask, in order; nothing when it does already.
 
     While an exporter is not seen, what the import says on its behalf stays: the present import then counts as the
-    oldest export, to which seen exporters can only add, and the clusters that cannot be seen stay listed.
+    oldest export, to which seen exporters can only add, and the clusters that cannot be seen stay listed. A cluster
+    whose endpoints are withdrawn exports all the same: it takes part in the merge, so that its return changes nothing.
     """
     if (
         observed.namespace != "present"
@@ -119,22 +121,22 @@ def _plan_import(
         ),
         is_for_virtual_ip=merged.type == "ClusterSetIP",
     )
-    clusters = {exporter.cluster for exporter in exporters} | unseen
+    withdrawal = plan_withdrawal(observed, desired_mirrors)
+    standing = Standing(
+        clusters=({exporter.cluster for exporter in exporters} | unseen) - withdrawal.clusters,
+        has_slices=None if observed.has_older_crd else bool(withdrawal.mirrors),
+        withdrawal=withdrawal.told,
+    )
     addressing = holder.addressing
     if addressing is not None and holder.carries_traffic_as:
-        has_own = observed.target in clusters
+        has_own = observed.target in standing.clusters
         unheeded = unheeded_in(merged.traffic_preference, observed.zones, has_own_endpoints=has_own)
         addressing = replace(addressing, unheeded=unheeded)
-    has_slices = bool(desired_mirrors) or any(
-        mirrors.is_our_mirror(each) and each.source_cluster in unseen for each in observed.mirrors
-    )
     return (
-        *mirrors.mirror_applies(observed, desired_mirrors),
+        *mirrors.mirror_applies(observed, withdrawal.mirrors),
         *holder.actions,
-        *_import_applies(
-            observed, merged, addressing, clusters, None if observed.has_older_crd else has_slices
-        ),
-        *mirrors.mirror_deletes(observed, desired_mirrors),
+        *_import_applies(observed, merged, addressing, standing),
+        *mirrors.mirror_deletes(observed, withdrawal.mirrors),
         *holder.deletes,
     )
 
@@ -231,14 +233,13 @@ def _import_applies(
     observed: ObservedTarget,
     merged: Properties,
     addressing: Addressing | None,
-    clusters: Iterable[ClusterId],
-    has_slices: bool | None,
+    standing: Standing,
 ) -> tuple[Action, ...]:
     present = observed.service_import
     if addressing is None or (present is not None and (not present.is_ours or present.is_terminating)):
         return ()
     desired = imports.desired_import(observed.key, merged, addressing)
-    status = imports.desired_status(observed.key, present, clusters, addressing, has_slices, observed.now)
+    status = imports.desired_status(observed.key, present, addressing, standing, observed.now)
     actions: tuple[Action, ...] = ()
     if present is None or not imports.is_as_desired(present, desired):
         actions += (Apply(cluster=observed.target, resource=SERVICE_IMPORTS, object=desired),)

@@ -13,6 +13,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from mcs import __version__
+from mcs.membership.withdrawal import Decisions, Outage
 from mcs.model.multicluster import CONFLICT, READY, VALID, ServiceExport
 from mcs.model.names import ClusterId
 from mcs.model.resources import SERVICE_EXPORTS
@@ -114,6 +115,41 @@ class FleetCollector(Collector):
                 events.add_metric(at, status.events)
                 malformed.add_metric(at, status.malformed)
         yield from (state, silence, lists, events, malformed)
+
+
+class MembersCollector(Collector):
+    """Which members are away, for how long and why, and whose endpoints are withdrawn."""
+
+    def __init__(
+        self, outages: Callable[[], Mapping[ClusterId, Outage]], decisions: Callable[[], Decisions]
+    ) -> None:
+        self._outages = outages
+        self._decisions = decisions
+
+    def collect(self) -> Iterable[Metric]:
+        """Fresh values of all families."""
+        unreachable = GaugeMetricFamily(
+            "mcs_member_unreachable_seconds",
+            "How long a member cluster has been unreachable, with the kind of problem; 0 while it is reachable.",
+            labels=("cluster", "problem"),
+        )
+        withdrawn = GaugeMetricFamily(
+            "mcs_member_withdrawn",
+            "1 for a member cluster whose endpoints are withdrawn from the others, else 0.",
+            labels=("cluster",),
+        )
+        outages, decisions = self._outages(), self._decisions()
+        for cluster in decisions.of:
+            outage = outages.get(cluster)
+            length, problem = (outage.length.total_seconds(), outage.problem) if outage else (0.0, "")
+            unreachable.add_metric((cluster, problem), length)
+            withdrawn.add_metric((cluster,), float(cluster in decisions.withdrawn))
+        yield from (unreachable, withdrawn)
+        yield GaugeMetricFamily(
+            "mcs_presumed_cut_off",
+            "1 while more than half of the members are unreachable, so that none is withdrawn for that.",
+            float(decisions.is_cut_off),
+        )
 
 
 class WorkCollector(Collector):

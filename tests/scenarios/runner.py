@@ -2,7 +2,7 @@
 
 apply: {in: [clusters], objects: [short forms], for: n}  patch: {in: …, object: "Kind ns/name", with: {…}}
 delete: {in: …, object: "Kind ns/name"}              wait: seconds
-controller: {start: [members], auto export: labels} | stop
+controller: {start: [members], auto export: labels, unreachable: drain | keep, grace: seconds} | stop
                                                      api: {of: cluster, do: compact | drop watches | stop | start |
 rival: the same, of a second controller                   refuse watches | allow watches | define}
 mesh: the same, of one controller in each member, or in those in `of: […]`
@@ -10,6 +10,7 @@ expect: {cluster: {…}}                               remember: [clusters]
 untouched: {in: …, objects: […]}                     quiet: seconds
 kept: {in: …, objects: […]}                          repeat: {times: number, steps: […]}
 mirrors untouched: {in: …, services: [ns/name]}      delete mirrors: {in: …, service: ns/name}
+mirrors kept: {in: …, services: [ns/name]}
 same since: {in: …, conditions: [ns/name Type]}      changed: {in: …, at most: number}
 
 `expect` says of a cluster what its API and its DNS shall say, and waits for it, at most `patience` seconds:
@@ -37,10 +38,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
+from datetime import timedelta
 from ipaddress import ip_address
 from itertools import chain
 from typing import Any, NamedTuple
 
+from mcs.controllers.withdrawal import Terms
 from mcs.model.names import SERVICE_NAME_LABEL, SOURCE_CLUSTER_LABEL
 from mcs.model.resources import (
     ENDPOINT_SLICES,
@@ -122,7 +125,8 @@ class Scenario:
 
     async def _controller(self, what: Json | str) -> None:
         if isinstance(what, dict):
-            await self._world.start_controller(what["start"], what.get("auto export"))
+            terms = Terms(what.get("unreachable", "drain"), timedelta(seconds=what.get("grace", 300)))
+            await self._world.start_controller(what["start"], what.get("auto export"), terms)
         else:
             await self._world.stop_controller()
 
@@ -202,6 +206,14 @@ class Scenario:
                     for _, obj in await self._mirror_slices(cluster, service)
                 }
                 before = {(each.uid, each.resource_version) for each in self._remembered.values()}
+                assert now, f"{cluster}: {service} has no mirrors"
+                assert now <= before, f"{cluster}: mirrors of {service} are {now}"
+
+    async def _mirrors_kept(self, what: Json) -> None:
+        before = {each.uid for each in self._remembered.values()}
+        for cluster in _listed(what["in"]):
+            for service in what["services"]:
+                now = {obj["metadata"]["uid"] for _, obj in await self._mirror_slices(cluster, service)}
                 assert now, f"{cluster}: {service} has no mirrors"
                 assert now <= before, f"{cluster}: mirrors of {service} are {now}"
 

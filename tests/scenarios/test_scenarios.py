@@ -15,6 +15,7 @@ from tests.scenarios.world import running_world
 FILES = sorted(Path(__file__).parent.glob("*.yaml"))
 SANDBOX_ONLY = {
     "c04-publish-not-ready-addresses",
+    "e03-cluster-silent-then-drained",
     "member-that-becomes-another",
     "namespace-replaced-while-watches-are-broken",
     "traffic-distribution-refused",

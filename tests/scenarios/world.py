@@ -29,6 +29,7 @@ from mcs.controllers.processes import (
     Process,
     client_opener,
 )
+from mcs.controllers.withdrawal import Terms
 from mcs.model.meta import KubernetesObject
 from mcs.model.names import ClusterId
 from mcs.model.resources import Resource
@@ -79,9 +80,11 @@ class Programs:
         self._clock = clock
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
-    async def start_controller(self, members: Sequence[str], auto_export: str | None = None) -> None:
+    async def start_controller(
+        self, members: Sequence[str], auto_export: str | None = None, terms: Terms | None = None
+    ) -> None:
         """Start a controller for these members, that exports the Services of a label selector if there is one."""
-        self.controller = self._controller(members, auto_export=auto_export)
+        self.controller = self._controller(members, auto_export=auto_export, terms=terms)
         await self._start("controller", self.controller)
 
     async def start_rival(self, members: Sequence[str]) -> None:
@@ -108,11 +111,13 @@ class Programs:
         members: Sequence[str],
         targets: frozenset[ClusterId] | None = None,
         auto_export: str | None = None,
+        terms: Terms | None = None,
     ) -> ControllerProcess:
         controller = ControllerProcess(
             {ClusterId(name): client_opener(name, [self._config], name, self.counts) for name in members},
             targets=targets,
             auto_export=None if auto_export is None else parse_selector(auto_export),
+            terms=terms or Terms(),
             clock=self._clock,
             requests=self.counts,
         )

@@ -1,0 +1,139 @@
+"""Whose endpoints are withdrawn: what it means that a member has been unreachable for so long, or is drained.
+
+From what is known of all members to one verdict on each, with its reason in words. Which services that touches, and
+that the last ready endpoints of a service stay whatever is decided here, is the part of `mcs.services`; what counts as
+unreachable, and since when, is observed by the shell.
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+from typing import Literal
+
+from msgspec import Struct
+
+from mcs.model.names import ClusterId
+
+Policy = Literal["drain", "keep"]
+"""What becomes of the endpoints of a member that stays away: withdrawn after the grace, or kept for ever."""
+
+Verdict = Literal["serve", "withdraw", "leave"]
+"""Serve the member's endpoints, withdraw them, or leave them as they are, whatever an earlier verdict made of them."""
+
+DEFAULT_GRACE = timedelta(minutes=5)
+
+
+class Outage(Struct, frozen=True):
+    """A member is unreachable: since when as it was recorded (RFC 3339), for how long now, and what is wrong.
+
+    The length is given, not worked out of `since`: whoever saw it begin measures it by a clock that nobody sets.
+    `problem` is one word as the errors of an API server tell it apart ("timeout"), empty when it is not known.
+    """
+
+    since: str
+    length: timedelta
+    problem: str = ""
+
+
+class ObservedMember(Struct, frozen=True, kw_only=True):
+    """What decides on one member. `outage` is None also while nothing is known of a member that is not `is_reachable`.
+
+    `drained` is since when an operator wants it drained (RFC 3339, or any other word); None: nobody does.
+    """
+
+    cluster: ClusterId
+    is_reachable: bool
+    outage: Outage | None = None
+    policy: Policy = "drain"
+    grace: timedelta = DEFAULT_GRACE
+    """How long an outage is borne before endpoints are withdrawn; zero: for ever."""
+    drained: str | None = None
+
+
+class Decision(Struct, frozen=True):
+    """The verdict on one member; `reason` is a clause about it ("is unreachable since ..."), empty when all is well."""
+
+    verdict: Verdict
+    reason: str = ""
+    detail: str = ""
+    """What else an operator wants to know: when the verdict will change, or what keeps it from doing so."""
+    is_away: bool = False
+
+
+class Decisions(Struct, frozen=True):
+    """The verdicts on all members. `due` is after how long time alone changes one of them; None: never.
+
+    `withdrawn` are the clusters whose endpoints are withdrawn, with the reasons.
+    """
+
+    of: Mapping[ClusterId, Decision]
+    withdrawn: Mapping[ClusterId, str] = {}
+    due: timedelta | None = None
+    is_cut_off: bool = False
+    """More than half of the members are unreachable at once: more likely it is the controller that is."""
+
+    def verdict(self, cluster: ClusterId) -> Verdict:
+        """The verdict on a cluster; one that was not observed is left as it is."""
+        found = self.of.get(cluster)
+        return "leave" if found is None else found.verdict
+
+
+def decide(members: Iterable[ObservedMember]) -> Decisions:
+    """Whose endpoints to serve, to withdraw or to leave as they are.
+
+    While more than half of the members are unreachable nothing is withdrawn for its outage, and nothing that was
+    withdrawn before comes back for it; what an operator drains is withdrawn all the same.
+    """
+    members = tuple(members)
+    away = sum(member.outage is not None for member in members)
+    is_cut_off = 2 * away > len(members)
+    cut_off = (
+        f"{away} of {len(members)} members are, so this controller takes itself for cut off"
+        if is_cut_off
+        else ""
+    )
+    decisions = {member.cluster: _decision(member, cut_off) for member in members}
+    return Decisions(
+        decisions,
+        {cluster: each.reason for cluster, each in decisions.items() if each.verdict == "withdraw"},
+        None if is_cut_off else min(filter(None, map(_left, members)), default=None),
+        is_cut_off,
+    )
+
+
+def _decision(member: ObservedMember, cut_off: str) -> Decision:
+    outage = member.outage
+    if member.drained is not None:
+        return Decision("withdraw", f"is drained since {member.drained}", is_away=outage is not None)
+    if outage is None:
+        return Decision("serve" if member.is_reachable else "leave")
+    reason = f"is unreachable since {outage.since}"
+    if outage.problem:
+        reason += f" ({outage.problem})"
+    return Decision(*_verdict_on_outage(member, reason, cut_off), is_away=True)
+
+
+def _verdict_on_outage(member: ObservedMember, reason: str, cut_off: str) -> tuple[Verdict, str, str]:
+    if not _is_withdrawn_in_time(member):
+        return "serve", reason, "its endpoints are kept"
+    if cut_off:
+        return "leave", reason, f"{cut_off} and withdraws nothing"
+    if _left(member) is not None:
+        return "leave", reason, f"its endpoints are kept for {_in_words(member.grace)}"
+    return "withdraw", reason, "its endpoints are withdrawn"
+
+
+def _is_withdrawn_in_time(member: ObservedMember) -> bool:
+    return member.policy == "drain" and member.grace > timedelta()
+
+
+def _left(member: ObservedMember) -> timedelta | None:
+    """How much of the grace is left; None when it is over or nobody counts."""
+    if member.drained is not None or member.outage is None or not _is_withdrawn_in_time(member):
+        return None
+    left = member.grace - member.outage.length
+    return left if left > timedelta() else None
+
+
+def _in_words(duration: timedelta) -> str:
+    seconds = duration.total_seconds()
+    return f"{seconds / 60:g} min" if seconds >= 60 else f"{seconds:g} s"
