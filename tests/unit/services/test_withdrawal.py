@@ -109,7 +109,7 @@ def test_what_is_withdrawn_comes_back_before_the_last_other_endpoint_is_not_read
     written = [
         action.object.source_cluster  # type: ignore[union-attr]
         for action in plan_target(observed(target, EAST, west))
-        if action.resource.plural == "endpointslices"  # type: ignore[union-attr]
+        if action.resource.plural == "endpointslices"
     ]
     assert written == ["c2", "c3"]
 
