@@ -54,8 +54,25 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Change nothing; print t
 
 @app.command(short_help="Sync the exports of all members into each of them.")
 def controller(
-    cluster: Clusters,
+    cluster: Clusters = [],  # noqa: B006
     kubeconfig: Kubeconfig = None,
+    registry: Annotated[
+        bool,
+        typer.Option(
+            "--registry",
+            help="Take members from the KubeFedClusters of the host cluster, as they come and go.",
+        ),
+    ] = False,
+    namespace: Annotated[
+        str, typer.Option(metavar="NAME", help="The namespace of the registrations and their Secrets.")
+    ] = "kube-federation-system",
+    allow_exec: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="A program that kubeconfigs in Secrets may run, as they write it. Repeatable.",
+        ),
+    ] = None,
     targets: Annotated[
         str,
         typer.Option(
@@ -76,7 +93,8 @@ def controller(
         str | None,
         typer.Option(
             metavar="CONTEXT",
-            help="Kubeconfig context of the cluster with the Lease. Default: that of --self, else the current one.",
+            help="Kubeconfig context of the host, with registrations and the Lease. Default: that of --self, else the "
+            "current one.",
         ),
     ] = None,
     lease_namespace: Annotated[
@@ -136,6 +154,9 @@ def controller(
     run_controller(
         clusters=cluster,
         kubeconfig=kubeconfig,
+        registry=registry,
+        namespace=namespace,
+        allow_exec=allow_exec or (),
         metrics_listen=metrics_listen,
         targets=targets,
         own=own,

@@ -101,10 +101,21 @@ def parse_dns_cluster(
     return ClusterId(dns_cluster)
 
 
+def check_registry(contexts: dict[ClusterId, str], registry: bool, namespace: str) -> None:
+    """Members must come from somewhere. Raises WrongOptionError."""
+    if not contexts and not registry:
+        raise WrongOptionError("there are no members; give --cluster ID=CONTEXT for each, or --registry")
+    if not is_dns_label(namespace):
+        raise WrongOptionError(f"--namespace {namespace!r} is no name of a namespace")
+
+
 def parse_targets(
-    contexts: dict[ClusterId, str], targets: str, own: str | None
+    contexts: dict[ClusterId, str], targets: str, own: str | None, *, is_known_later: bool = False
 ) -> frozenset[ClusterId] | None:
-    """The members to write to, None for all. Raises WrongOptionError."""
+    """The members to write to, None for all. Raises WrongOptionError.
+
+    `is_known_later` when the member may also be one that is registered.
+    """
     if targets not in ("all", "self"):
         raise WrongOptionError(f"--targets {targets!r} is not known; use all or self")
     if targets == "all" and own is not None:
@@ -113,7 +124,7 @@ def parse_targets(
         return None
     if own is None:
         raise WrongOptionError("--targets self needs --self ID: the member that is written to")
-    if own not in contexts:
+    if own not in contexts and not is_known_later:
         raise WrongOptionError(f"--self {own!r} is no member; choose one of {', '.join(contexts)}")
     return frozenset({ClusterId(own)})
 

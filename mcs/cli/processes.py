@@ -9,6 +9,7 @@ import structlog
 
 from mcs.cli.logs import set_up_logs
 from mcs.cli.options import (
+    check_registry,
     parse_auto_export,
     parse_clusters,
     parse_dns_cluster,
@@ -30,6 +31,7 @@ from mcs.controllers.processes import (
     client_opener,
     utc_now,
 )
+from mcs.controllers.registry import RegistryOptions
 from mcs.kube.config import connect
 from mcs.kube.errors import ConfigError
 from mcs.model.names import ClusterId
@@ -44,6 +46,9 @@ def run_controller(
     *,
     clusters: Sequence[str],
     kubeconfig: Sequence[Path] | None,
+    registry: bool,
+    namespace: str,
+    allow_exec: Sequence[str],
     metrics_listen: str,
     targets: str,
     own: str | None,
@@ -63,7 +68,8 @@ def run_controller(
 ) -> None:
     """Run `mcs controller` until a signal stops it. Raises UserMistakeError."""
     contexts = parse_clusters(clusters)
-    written = parse_targets(contexts, targets, own)
+    check_registry(contexts, registry, namespace)
+    written = parse_targets(contexts, targets, own, is_known_later=registry)
     lease = parse_lease(lease_namespace, lease_name)
     selector = parse_auto_export(auto_export)
     allowed = read_policy(policy)
@@ -84,12 +90,17 @@ def run_controller(
             open_host = client_opener(host, kubeconfig, context, counts)
             identity = f"{socket.gethostname()}_{secrets.token_hex(4)}"
             leader = LeaderElector(open_host, lease, identity, utc_now)
+        permit = None if leader is None else leader.permit
         openers = {
-            cluster: client_opener(
-                cluster, kubeconfig, context, counts, None if leader is None else leader.permit
-            )
+            cluster: client_opener(cluster, kubeconfig, context, counts, permit)
             for cluster, context in contexts.items()
         }
+        registered = None
+        if registry:
+            context = host_context or contexts.get(ClusterId(own or ""))
+            await check_configuration(kubeconfig, {ClusterId("host"): context})
+            open_host = client_opener("host", kubeconfig, context, counts, permit)
+            registered = RegistryOptions(open_host, namespace, frozenset(allow_exec), permit)
         process = ControllerProcess(
             openers,
             targets=written,
@@ -98,6 +109,7 @@ def run_controller(
             terms=terms,
             requests=counts,
             leader=leader,
+            registered=registered,
         )
         process.serve_metrics(metrics)
         if answered is not None:

@@ -192,6 +192,16 @@ class ClusterCaches(NamedTuple):
         keys.update(each.service for each in self.slices.by("withdrawn", cluster) if each.is_mirror)
         return keys
 
+    def sources(self) -> frozenset[ClusterId]:
+        """The clusters that something of ours in this cluster came from."""
+        named = {*self.slices.values("source"), *self.imports.values("cluster")}
+        return frozenset(
+            ClusterId(str(each))
+            for each in named
+            if any(found.is_ours for found in self.slices.by("source", each))
+            or any(found.is_ours for found in self.imports.by("cluster", each))
+        )
+
     def service_families(self) -> frozenset[str] | None:
         """The IP families in which Services here have addresses; None while not even the API server's own is known.
 

@@ -24,6 +24,7 @@ from mcs.controllers.clusters import Work
 from mcs.controllers.identity import Identities
 from mcs.controllers.propagation import Propagation
 from mcs.controllers.ranges import RangesController
+from mcs.controllers.registry import RegistryController, RegistryOptions
 from mcs.controllers.services import ServicesController
 from mcs.controllers.withdrawal import Terms, WithdrawalController
 from mcs.controllers.zone import ZoneFeed
@@ -44,6 +45,7 @@ from mcs.web.metrics import (
     MembersCollector,
     RangesCollector,
     RefusalsCollector,
+    RegistryCollector,
     WorkCollector,
     new_registry,
 )
@@ -244,9 +246,9 @@ def _shown(member: Member[Any]) -> str:
 class ControllerProcess(Process):
     """`mcs controller`: every member's exports become imports in every member, or in those of `targets` only.
 
-    The Services that `auto_export` selects are exported without being asked. `policy` is what members may do. With a
-    `leader` it writes only while it is elected, and its clients are to ask that for a permit; until then it stands by
-    with warm caches.
+    The Services that `auto_export` selects are exported without being asked. `policy` is what members may do. Members
+    are those of `clients`, and with `registered` those that are registered, who come and go. With a `leader` it writes
+    only while it is elected, and its clients are to ask that for a permit; until then it stands by with warm caches.
     """
 
     def __init__(
@@ -260,7 +262,9 @@ class ControllerProcess(Process):
         clock: Clock = utc_now,
         requests: RequestCounts | None = None,
         leader: LeaderElector | None = None,
+        registered: RegistryOptions | None = None,
     ) -> None:
+        counts = requests or RequestCounts()
         registry = new_registry()
         propagation = Propagation(registry, clock)
         identities = Identities()
@@ -270,7 +274,7 @@ class ControllerProcess(Process):
         ]
         fleet = Fleet(members)
         fleet.follow(lambda _: None, lambda member: identities.forget(member.cluster))
-        super().__init__(fleet, registry, propagation, requests or RequestCounts())
+        super().__init__(fleet, registry, propagation, counts)
         registry.register(WorkCollector(self.fleet))
         registry.register(ExportsCollector(self.fleet))
         registry.register(LeaderCollector(lambda: leader is None or leader.is_leading))
@@ -290,6 +294,20 @@ class ControllerProcess(Process):
             None if auto_export is None else AutoExportController(self.fleet, auto_export, targets)
         )
         self._reconcile = self._reconciled
+        self.registry: RegistryController | None = None
+        if registered is not None:
+            members_of = self.registry = RegistryController(
+                fleet, registered, clock, identities, counts, propagation.applied, targets, leader
+            )
+            self._beside["registry"] = members_of.run
+            registry.register(RegistryCollector(lambda: members_of.orphans, lambda: members_of.refusals))
+
+    def missing(self) -> list[str]:
+        """What readiness still waits for; who the members are comes before all else."""
+        lines = super().missing()
+        if self.registry is not None and not self.registry.host.is_seen:
+            lines.insert(0, _shown(self.registry.host).replace("cluster host", "registry"))
+        return lines
 
     async def _reconciled(self, cluster: ClusterId, work: Work) -> None:
         if self.leader is None:

@@ -70,6 +70,7 @@ class ServicesController:
         self._caches: dict[ClusterId, ClusterCaches] = {}
         self._admissions: dict[ClusterId, Admission] = {}
         fleet.follow(self._engaged, self._disengaged)
+        fleet.on_left(self._enqueue_what_came_from)
 
     def _engaged(self, member: Member[Work]) -> None:
         caches = self._caches[member.cluster] = ClusterCaches.of(member.caches)
@@ -87,15 +88,13 @@ class ServicesController:
 
     def _disengaged(self, member: Member[Work]) -> None:
         cluster = member.cluster
-        exported = {export.key for export in self._caches.pop(cluster).exports}
         self._admissions.pop(cluster)
         self.refusals.forget(cluster)
         self._families.pop(cluster, None)
         self._zones.pop(cluster, None)
         self._refused_distributions.pop(cluster, None)
         self._with_older_crd -= {cluster}
-        for target, caches in self._caches.items():
-            self._enqueue(target, exported | caches.imported_from(cluster))
+        self._enqueue_what_came_from(cluster, {each.key for each in self._caches.pop(cluster).exports})
         self._enqueue_exports_to(cluster)
 
     async def reconcile(self, cluster: ClusterId, work: Work) -> None:
@@ -246,6 +245,10 @@ class ServicesController:
             else:
                 keys = exported | caches.imported_from(cluster)
             self._enqueue(target, keys)
+
+    def _enqueue_what_came_from(self, cluster: ClusterId, exported: Iterable[ServiceKey] = ()) -> None:
+        for target, caches in self._caches.items():
+            self._enqueue(target, caches.imported_from(cluster).union(exported))
 
     def _enqueue_exports_to(self, cluster: ClusterId) -> None:
         """Exports that name a cluster tell whether it is a member."""

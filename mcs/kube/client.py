@@ -13,7 +13,15 @@ import msgspec
 
 from mcs.kube.connection import Answer, Connection, Permit
 from mcs.kube.decode import Page, WatchEvent, decode_line, decode_object, decode_page, encode_object
-from mcs.kube.errors import ApiError, Invalid, KubeError, NotFound, NotLeading, ServerError
+from mcs.kube.errors import (
+    ApiError,
+    Invalid,
+    KubeError,
+    NotFound,
+    NotLeading,
+    ResourceMissing,
+    ServerError,
+)
 from mcs.model.meta import KubernetesObject, Wire
 from mcs.model.names import FIELD_MANAGER
 from mcs.model.resources import Resource
@@ -239,6 +247,14 @@ class Client:
                 codes.append(answer.status)
             except NotFound:
                 codes.append(404)
+
+    async def is_healthy(self) -> bool:
+        """True when /healthz, or /readyz where there is no such path, says that all is well."""
+        try:
+            answer = await self._read("/healthz")
+        except (NotFound, ResourceMissing):
+            answer = await self._read("/readyz")
+        return answer.body.strip() == b"ok"
 
     async def version(self) -> Version:
         """The version of the API server."""

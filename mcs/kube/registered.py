@@ -175,7 +175,7 @@ class _NamedContext(ssl.SSLContext):
 def _tls(configuration: "Configuration", endpoint: Endpoint) -> _NamedContext:
     tls = _NamedContext(ssl.PROTOCOL_TLS_CLIENT)
     if endpoint.ca:
-        tls.load_verify_locations(cafile=configuration.ssl_ca_cert)
+        tls.load_verify_locations(cadata=endpoint.ca.decode("ascii", "replace"))
     else:
         tls.load_default_certs()
     if configuration.cert_file:

@@ -49,6 +49,21 @@ class Delete(Struct, frozen=True, kw_only=True):
         )
 
 
+class Patch(Struct, frozen=True, kw_only=True):
+    """JSON merge patch of an object that others write too, which must exist, or of its `subresource`.
+
+    For what an apply cannot say without owning the object: a finalizer among those of others, a list that replaces
+    what another controller left. A resourceVersion among the `changes` is a precondition.
+    """
+
+    cluster: ClusterId
+    resource: Resource[Any]
+    namespace: str
+    name: str
+    changes: dict[str, Any]
+    subresource: str = ""
+
+
 class RecordEvent(Struct, frozen=True, kw_only=True):
     """Create `object`, which tells of an object of kind `about`, best effort: it neither delays nor fails the plan.
 
@@ -66,4 +81,4 @@ class RecordEvent(Struct, frozen=True, kw_only=True):
         return EVENTS
 
 
-Action = Apply | Delete | RecordEvent
+Action = Apply | Patch | Delete | RecordEvent

@@ -17,7 +17,10 @@ T_co = TypeVar("T_co", bound=KubernetesObject, covariant=True)
 
 
 class Resource(Struct, Generic[T_co], frozen=True, kw_only=True):
-    """Group, version, plural and kind of a resource, and the type its objects decode into."""
+    """Group, version, plural and kind of a resource, and the type its objects decode into.
+
+    `scope` is the one namespace that it is listed and watched in; empty for all.
+    """
 
     group: str
     version: str
@@ -25,6 +28,7 @@ class Resource(Struct, Generic[T_co], frozen=True, kw_only=True):
     kind: str
     type: type[T_co]
     namespaced: bool = True
+    scope: str = ""
 
     @property
     def api_version(self) -> str:
@@ -34,7 +38,8 @@ class Resource(Struct, Generic[T_co], frozen=True, kw_only=True):
     def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
         """URL path of the collection, of one object, or of its subresource."""
         root = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
-        scope = f"/namespaces/{namespace}" if namespace and self.namespaced else ""
+        within = namespace or self.scope
+        scope = f"/namespaces/{within}" if within and self.namespaced else ""
         return "/".join(part for part in (f"{root}{scope}", self.plural, name, subresource) if part)
 
     def __str__(self) -> str:

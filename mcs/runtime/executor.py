@@ -17,7 +17,7 @@ import structlog
 from msgspec.structs import replace
 
 from mcs.kube.errors import Invalid, NamespaceTerminating, NotFound
-from mcs.model.actions import Action, Apply, Delete, RecordEvent
+from mcs.model.actions import Action, Apply, Delete, Patch, RecordEvent
 from mcs.model.events import Event
 from mcs.model.meta import KubernetesObject
 from mcs.model.names import ClusterId, ServiceKey
@@ -26,7 +26,7 @@ from mcs.runtime.cache import Cache
 
 log = structlog.get_logger(__name__)
 T = TypeVar("T", bound=KubernetesObject)
-Write = Apply | Delete
+Write = Apply | Patch | Delete
 
 FEW = 1024
 """So many things that were applied are remembered without asking whether they still exist."""
@@ -39,6 +39,16 @@ class Writer(Protocol):
 
     async def apply(
         self, resource: Resource[T], obj: T, *, subresource: str = "", force: bool = True
+    ) -> T: ...
+
+    async def patch(
+        self,
+        resource: Resource[T],
+        namespace: str,
+        name: str,
+        changes: dict[str, Any],
+        *,
+        subresource: str = "",
     ) -> T: ...
 
     async def delete(
@@ -157,6 +167,8 @@ class Executor:
             match action:
                 case Apply():
                     await self._apply(action)
+                case Patch():
+                    await self._patch(action)
                 case Delete():
                     await self._delete(action)
         except (Invalid, ForeignObjectError) as error:
@@ -210,6 +222,20 @@ class Executor:
         with suppress(NotFound):
             self._caches[resource.plural].put(await self._writer.get(resource, key.namespace, key.name))
 
+    async def _patch(self, action: Patch) -> None:
+        with suppress(NotFound):
+            after = await self._writer.patch(
+                action.resource,
+                action.namespace,
+                action.name,
+                action.changes,
+                subresource=action.subresource,
+            )
+            cache = self._caches[action.resource.plural]
+            # An object that lost its last finalizer is gone with the patch, which answers with it all the same.
+            if not after.is_terminating or after.metadata.finalizers:
+                cache.put(after)
+
     async def _delete(self, action: Delete) -> None:
         await self._writer.delete(
             action.resource,
@@ -228,7 +254,7 @@ class Executor:
 
 
 def _part(action: Write) -> str:
-    return action.subresource if isinstance(action, Apply) else ""
+    return "" if isinstance(action, Delete) else action.subresource
 
 
 def is_terminal(error: Exception) -> bool:

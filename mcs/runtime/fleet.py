@@ -319,6 +319,7 @@ class Fleet(Generic[K]):
         self.members: dict[ClusterId, Member[K]] = {member.cluster: member for member in members}
         self.left: frozenset[ClusterId] = frozenset()
         self._followers: list[tuple[Callable[[Member[K]], None], Callable[[Member[K]], None]]] = []
+        self._left_listeners: list[Callable[[ClusterId], None]] = []
         self._reconcile: Callable[[ClusterId, K], Awaitable[None]] | None = None
         self._tasks: asyncio.TaskGroup | None = None
         self._task_of: dict[ClusterId, asyncio.Task[None]] = {}
@@ -341,6 +342,10 @@ class Fleet(Generic[K]):
         for member in self.members.values():
             engaged(member)
 
+    def on_left(self, listener: Callable[[ClusterId], None]) -> None:
+        """Call `listener` with every cluster that has left, also with one that is no member any more."""
+        self._left_listeners.append(listener)
+
     def engage(self, member: Member[K]) -> None:
         """Work with this cluster from now on. There must be no member of its id."""
         if member.cluster in self.members:
@@ -356,6 +361,7 @@ class Fleet(Generic[K]):
 
         What came from it stays everywhere, unless it `has_left` for good.
         """
+        is_news = has_left and cluster not in self.left
         if has_left:
             self.left |= {cluster}
         member = self.members.pop(cluster, None)
@@ -365,6 +371,9 @@ class Fleet(Generic[K]):
             member.queue.drop_delayed()
             for _, disengaged in self._followers:
                 disengaged(member)
+        if is_news:
+            for listener in self._left_listeners:
+                listener(cluster)
 
     async def run(self, reconcile: Callable[[ClusterId, K], Awaitable[None]] | None) -> None:
         """Keep every member engaged until cancelled; `reconcile`, if any, gets a cluster id and a key."""

@@ -13,6 +13,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from mcs import __version__
+from mcs.membership.registry import Refusal
 from mcs.membership.withdrawal import Decisions, Outage
 from mcs.model.multicluster import CONFLICT, READY, VALID, ServiceExport
 from mcs.model.names import ClusterId
@@ -266,6 +267,34 @@ class LeaderCollector(Collector):
             "1 while this process writes, 0 while it stands by; 1 without leader election.",
             self._is_leading(),
         )
+
+
+class RegistryCollector(Collector):
+    """Clusters and registrations that somebody has to look at."""
+
+    def __init__(
+        self, orphans: Callable[[], Iterable[ClusterId]], refusals: Callable[[], Mapping[str, Refusal]]
+    ) -> None:
+        self._orphans = orphans
+        self._refusals = refusals
+
+    def collect(self) -> Iterable[Metric]:
+        """Fresh values of both families."""
+        orphans = GaugeMetricFamily(
+            "mcs_orphaned_clusters",
+            "1 for a cluster that something came from, but that has neither a registration nor a recorded leave.",
+            labels=("cluster",),
+        )
+        for cluster in sorted(self._orphans()):
+            orphans.add_metric((cluster,), 1)
+        refused = GaugeMetricFamily(
+            "mcs_refused_registrations",
+            "1 for a registration that is not worked with as it stands, and why.",
+            labels=("registration", "reason"),
+        )
+        for name, refusal in sorted(self._refusals().items()):
+            refused.add_metric((name, refusal.reason), 1)
+        yield from (orphans, refused)
 
 
 class DnsCollector(Collector):

@@ -39,7 +39,7 @@ CONTROLLER = ("controller", "--cluster", "east")
     [
         (("nosuch",), "No such command 'nosuch'; see mcs --help"),
         (("--nosuch",), "No such option: --nosuch"),
-        (("controller",), "Missing option '--cluster'; see mcs controller --help"),
+        (("controller",), "there are no members; give --cluster ID=CONTEXT for each, or --registry"),
         (("status",), "Missing option '--cluster'; see mcs status --help"),
         (("dns", "surplus"), "surplus"),
         (("dns", "--ttl", "soon"), "--ttl"),

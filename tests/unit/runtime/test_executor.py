@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from mcs.kube.errors import Conflict, Invalid, NamespaceTerminating, NotFound, ServerError
-from mcs.model.actions import Action, Apply, Delete, RecordEvent
+from mcs.model.actions import Action, Apply, Delete, Patch, RecordEvent
 from mcs.model.events import Event, ObjectReference
 from mcs.model.meta import KubernetesObject, ObjectMeta
 from mcs.model.names import MANAGED_BY, MANAGED_BY_LABEL, ClusterId, ServiceKey
@@ -56,6 +56,25 @@ class Server:
         stored = msgspec.structs.replace(obj, metadata=metadata)
         self.objects[resource.plural, obj.key] = stored
         return stored
+
+    async def patch(
+        self,
+        resource: Resource[Any],
+        namespace: str,
+        name: str,
+        changes: dict[str, Any],
+        *,
+        subresource: str = "",
+    ) -> Any:
+        self.requests.append(f"patch {resource} {name}{'/' if subresource else ''}{subresource} {changes}")
+        present = await self.get(resource, namespace, name)
+        self._version += 1
+        metadata = msgspec.structs.replace(
+            present.metadata,
+            resource_version=str(self._version),
+            finalizers=tuple(changes.get("metadata", {}).get("finalizers", present.metadata.finalizers)),
+        )
+        return msgspec.structs.replace(present, metadata=metadata)
 
     async def delete(
         self, resource: Resource[Any], namespace: str, name: str, *, uid: str, resource_version: str
@@ -229,6 +248,42 @@ def test_a_delete_names_what_the_plan_saw_and_empties_the_cache(here: Here) -> N
     here.execute(action)
     assert here.server.requests[-1] == "delete services web u1 1"
     assert here.caches["services"].get(KEY) is None
+
+
+def patch(name: str = "web", **changes: Any) -> Patch:
+    return Patch(cluster=HERE, resource=SERVICES, namespace="demo", name=name, changes=changes)
+
+
+def held(here: Here, **metadata: Any) -> None:
+    known = Service(
+        metadata=ObjectMeta(name="web", namespace="demo", uid="u", resource_version="0", **metadata)
+    )
+    here.server.objects["services", KEY] = known
+    here.caches["services"].put(known)
+
+
+def test_a_patch_changes_what_is_not_ours_and_the_cache_knows_at_once(here: Here) -> None:
+    held(here)
+    here.execute(patch(metadata={"finalizers": ["a"]}))
+    assert here.server.requests[0] == "patch services web {'metadata': {'finalizers': ['a']}}"
+    known = here.caches["services"].get(KEY)
+    assert known is not None
+    assert known.metadata.finalizers == ("a",)
+
+
+@pytest.mark.parametrize(("left", "is_known"), [([], False), (["b"], True)])
+def test_an_object_that_a_patch_lets_go_does_not_come_back(
+    here: Here, left: list[str], is_known: bool
+) -> None:
+    held(here, deletion_timestamp="2026-01-01T00:00:00Z", finalizers=("a", "b"))
+    here.caches["services"].discard(KEY)
+    here.execute(patch(metadata={"finalizers": left}))
+    assert (here.caches["services"].get(KEY) is not None) is is_known
+
+
+def test_a_patch_of_what_is_gone_is_no_failure(here: Here) -> None:
+    here.execute(patch("gone", metadata={}), apply(SERVICES))
+    assert ("services", KEY) in here.server.objects
 
 
 def test_a_failed_look_up_leaves_no_other_behind(here: Here) -> None:

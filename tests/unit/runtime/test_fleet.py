@@ -47,6 +47,9 @@ class Quiet:
     async def apply(self, *arguments: Any, **options: Any) -> Any:
         raise NotImplementedError
 
+    async def patch(self, *arguments: Any, **options: Any) -> Any:
+        raise NotImplementedError
+
     async def delete(self, *arguments: Any, **options: Any) -> None:
         raise NotImplementedError
 
