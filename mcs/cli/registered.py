@@ -14,17 +14,12 @@ from mcs.cli.reaching import mistake, reached, registrations
 from mcs.cli.tables import Table
 from mcs.cli.telling import carried_out
 from mcs.kube.errors import KubeError
-from mcs.membership.tokens import CREDENTIALS_VALID
 from mcs.model.registration import CORDONED_ANNOTATION, DRAINED_ANNOTATION, READY, KubeFedCluster
 from mcs.model.resources import KUBEFED_CLUSTERS
 
 CORDON: Mapping[str, str | None] = {CORDONED_ANNOTATION: "true"}
 DRAIN: Mapping[str, str | None] = {CORDONED_ANNOTATION: "true", DRAINED_ANNOTATION: "true"}
 UNCORDON: Mapping[str, str | None] = {CORDONED_ANNOTATION: None, DRAINED_ANNOTATION: None}
-
-
-GOOD = (READY, CREDENTIALS_VALID)
-"""Conditions of a member that are True when all is well; the others are False then."""
 
 
 def members_table(registered: Sequence[KubeFedCluster]) -> Table:
@@ -44,7 +39,7 @@ def _row(each: KubeFedCluster) -> tuple[str, ...]:
     telling = [
         f"{condition.type} {condition.status}, {condition.reason}: {condition.message}"
         for condition in status.conditions
-        if (condition.status == "True") != (condition.type in GOOD)
+        if (condition.status == "True") != (condition.type == READY)
     ]
     return (
         each.cluster,

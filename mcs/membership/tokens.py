@@ -12,11 +12,17 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 from msgspec import Struct
 
+from mcs.model.actions import Patch
 from mcs.model.meta import timestamp
-from mcs.model.registration import ClusterCondition
+from mcs.model.names import ClusterId
+from mcs.model.registration import TOKEN_KEY, Secret
+from mcs.model.resources import SECRETS
 
-CREDENTIALS_VALID = "CredentialsValid"
-"""Type of the condition of a KubeFedCluster that tells when its token expires."""
+TOKEN_EXPIRING = "TokenExpiring"
+"""Type of the condition of a KubeFedCluster that tells when its token expires; KubeFed has no such condition."""
+
+Told = tuple[str, bool, str, str]
+"""A condition without its times: type, whether it holds, reason and message."""
 
 TOKEN_LIFE = timedelta(days=7)
 """How long a token is asked to be valid, unless the user says otherwise."""
@@ -75,39 +81,36 @@ def is_due(life: TokenLife, now: datetime) -> bool:
     return now >= life.refresh_at
 
 
-def expiry_condition(
-    life: TokenLife, now: datetime, failure: str = "", present: ClusterCondition | None = None
-) -> ClusterCondition:
-    """CredentialsValid: True while the token is valid, with a reason of its own while it cannot be replaced.
+def told_of(life: TokenLife, now: datetime, failure: str = "") -> Told:
+    """What the condition TokenExpiring says: that is True once the token cannot be replaced in time, or has expired.
 
-    `failure` is why the last attempt to replace it failed. The time of transition is that of `present` while the status
-    stays.
+    `failure` is why the last attempt to replace it failed.
     """
-    end = f"The token expires at {timestamp(life.expires)}"
+    end = timestamp(life.expires)
     if now >= life.expires:
-        status, reason = "False", "TokenExpired"
-        message = f"{end.replace('expires', 'expired')}; run mcs join again for a new one."
-    elif failure and is_due(life, now):
-        status, reason = "True", "TokenNotRefreshed"
-        message = f"{end} and cannot be replaced: {failure}"
-    else:
-        status, reason = "True", "TokenValid"
-        message = f"{end}; it is replaced from {timestamp(life.refresh_at)} on."
-    changed = present is None or present.status != status
-    return ClusterCondition(
-        type=CREDENTIALS_VALID,
-        status="True" if status == "True" else "False",
-        reason=reason,
-        message=message,
-        last_probe_time=timestamp(now),
-        last_transition_time=timestamp(now) if changed or present is None else present.last_transition_time,
-    )
+        return (
+            TOKEN_EXPIRING,
+            True,
+            "TokenExpired",
+            f"The token has expired at {end}; run mcs join again for a new one.",
+        )
+    if failure and is_due(life, now):
+        message = f"The token expires at {end} and cannot be replaced: {failure}"
+        return TOKEN_EXPIRING, True, "TokenNotRefreshed", message
+    message = f"The token expires at {end}; it is replaced from {timestamp(life.refresh_at)} on."
+    return TOKEN_EXPIRING, False, "TokenValid", message
 
 
-def is_same(present: ClusterCondition | None, wanted: ClusterCondition) -> bool:
-    """Whether a condition says what is wanted already, whatever its times."""
-    return present is not None and (present.status, present.reason, present.message) == (
-        wanted.status,
-        wanted.reason,
-        wanted.message,
+def replacement(secret: Secret, token: str, host: ClusterId) -> Patch:
+    """What puts a new token in the place of the one in this Secret, as long as nobody else has changed it."""
+    metadata = secret.metadata
+    return Patch(
+        cluster=host,
+        resource=SECRETS,
+        namespace=metadata.namespace,
+        name=metadata.name,
+        changes={
+            "metadata": {"resourceVersion": metadata.resource_version},
+            "data": {TOKEN_KEY: base64.b64encode(token.encode()).decode()},
+        },
     )

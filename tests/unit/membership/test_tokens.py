@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from mcs.membership.tokens import TokenLife, expiry_condition, is_due, is_same, token_life
-from mcs.model.registration import ClusterCondition
+from mcs.membership.tokens import TokenLife, is_due, token_life, told_of
 
 ISSUED = datetime(2026, 6, 1, tzinfo=UTC)
 WEEK = TokenLife("kube-federation-system", "mcs-hub", ISSUED, ISSUED + timedelta(days=7))
@@ -63,45 +62,24 @@ def test_it_is_due_at_80_percent_of_its_life(days: float, expected: bool) -> Non
 
 
 @pytest.mark.parametrize(
-    ("days", "failure", "status", "reason", "told"),
+    ("days", "failure", "holds", "reason", "told"),
     [
         (
             1,
             "",
-            "True",
+            False,
             "TokenValid",
             "expires at 2026-06-08T00:00:00Z; it is replaced from 2026-06-06T14:24:00Z on",
         ),
-        (1, "unreachable", "True", "TokenValid", "is replaced from"),
-        (6, "unreachable", "True", "TokenNotRefreshed", "cannot be replaced: unreachable"),
-        (7, "unreachable", "False", "TokenExpired", "expired at 2026-06-08T00:00:00Z; run mcs join again"),
+        (1, "unreachable", False, "TokenValid", "is replaced from"),
+        (6, "", False, "TokenValid", "is replaced from"),
+        (6, "unreachable", True, "TokenNotRefreshed", "cannot be replaced: unreachable"),
+        (7, "unreachable", True, "TokenExpired", "has expired at 2026-06-08T00:00:00Z; run mcs join again"),
     ],
 )
 def test_the_condition_tells_when_it_expires_and_what_to_do(
-    days: float, failure: str, status: str, reason: str, told: str
+    days: float, failure: str, holds: bool, reason: str, told: str
 ) -> None:
-    found = expiry_condition(WEEK, ISSUED + timedelta(days=days), failure)
-    assert (found.type, found.status, found.reason) == ("CredentialsValid", status, reason)
-    assert found.message is not None
-    assert told in found.message
-
-
-def test_the_time_of_transition_moves_with_the_status_alone() -> None:
-    day = [ISSUED + timedelta(days=each) for each in range(8)]
-    first = expiry_condition(WEEK, day[1])
-    later = expiry_condition(WEEK, day[6], "unreachable", first)
-    assert (later.last_probe_time, later.last_transition_time) == (
-        "2026-06-07T00:00:00Z",
-        "2026-06-02T00:00:00Z",
-    )
-    assert expiry_condition(WEEK, day[7], "", later).last_transition_time == "2026-06-08T00:00:00Z"
-
-
-def test_a_condition_that_differs_in_its_times_alone_is_the_same() -> None:
-    one, other = expiry_condition(WEEK, ISSUED), expiry_condition(WEEK, ISSUED + timedelta(days=1))
-    assert is_same(one, other)
-    assert not is_same(None, other)
-    assert not is_same(one, expiry_condition(WEEK, ISSUED + timedelta(days=6), "refused"))
-    assert not is_same(
-        ClusterCondition(type=one.type, status="False", reason=one.reason, message=one.message), one
-    )
+    found = told_of(WEEK, ISSUED + timedelta(days=days), failure)
+    assert found[:3] == ("TokenExpiring", holds, reason)
+    assert told in found[3]
