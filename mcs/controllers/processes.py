@@ -46,6 +46,7 @@ from mcs.web.metrics import (
     RangesCollector,
     RefusalsCollector,
     RegistryCollector,
+    TokensCollector,
     WorkCollector,
     new_registry,
 )
@@ -300,6 +301,7 @@ class ControllerProcess(Process):
                 fleet, registered, clock, identities, counts, propagation.applied, targets, leader
             )
             self._beside["registry"] = members_of.run
+            registry.register(TokensCollector(lambda: members_of.tokens.lives))
             registry.register(RegistryCollector(lambda: members_of.orphans, lambda: members_of.refusals))
 
     def missing(self) -> list[str]:

@@ -17,8 +17,10 @@ from msgspec.structs import replace
 from mcs.controllers.clusters import REFLECTED, ClusterCaches, Work
 from mcs.controllers.identity import Identities
 from mcs.controllers.probing import Prober
+from mcs.controllers.tokens import Held, TokenKeeper
 from mcs.kube.client import Client as KubernetesClient
 from mcs.kube.connection import Permit
+from mcs.kube.errors import Unreachable
 from mcs.kube.registered import connect_registered
 from mcs.membership.connecting import Credentials
 from mcs.membership.health import (
@@ -39,7 +41,7 @@ from mcs.membership.registry import (
     RegistryPlan,
     plan_registry,
 )
-from mcs.model.actions import Action
+from mcs.model.actions import Action, Patch
 from mcs.model.meta import timestamp
 from mcs.model.names import ClusterId, ServiceKey
 from mcs.model.registration import DEFAULT_SYSTEM_NAMESPACE, KubeFedCluster, Secret
@@ -121,6 +123,7 @@ class RegistryController:
         self._uids: dict[ClusterId, str] = {}
         self._probers: dict[ClusterId, tuple[Prober, asyncio.Task[None]]] = {}
         self._tasks: asyncio.TaskGroup | None = None
+        self.tokens = TokenKeeper(HOST, self._tokens_held, self._store, clock, self.look_again)
         for cache in self.host.caches.values():
             cache.listen(lambda _: self.look_again())
         self.host.on_seen(lambda _: self.look_again())
@@ -145,6 +148,7 @@ class RegistryController:
         """Work until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             self._tasks = tasks
+            tasks.create_task(self.tokens.run(), name="tokens")
             try:
                 await self._host.run(self._reconcile)
             finally:
@@ -272,6 +276,7 @@ class RegistryController:
                 is_member=cluster is not None,
                 is_clean=name in leaving and self._is_clean(leaving[name]),
                 cluster_uid=self._uids.get(cluster, "") if cluster else "",
+                token=self.tokens.told(cluster) if cluster else None,
             )
             actions += plan_registration(observed)
         return tuple(actions)
@@ -306,6 +311,22 @@ class RegistryController:
 
     def _now(self) -> str:
         return timestamp(self._clock())
+
+    # Tokens.
+
+    def _tokens_held(self) -> list[Held]:
+        """The Secrets of the members, as they were last seen."""
+        secrets = self.host.caches[SECRETS.plural]
+        names = ((cluster, each.spec.secret_ref.name) for cluster, each in self.registrations.items())
+        found = ((each, secrets.get(ServiceKey(self._options.namespace, name))) for each, name in names)
+        return [
+            Held(cluster, secret, self._opener(cluster)) for cluster, secret in found if secret is not None
+        ]
+
+    async def _store(self, patch: Patch) -> None:
+        if self.host.executor is None:
+            raise Unreachable("the registry cannot be reached")
+        await self.host.executor.execute((patch,))
 
     # Members.
 

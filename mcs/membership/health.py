@@ -142,15 +142,19 @@ def desired_status(
     probe: Probe | None,
     now: str,
     refusal: tuple[str, str] | None = None,
+    token: tuple[str, bool, str, str] | None = None,
 ) -> KubeFedClusterStatus:
     """What the registration is to say; equal to what it says while nothing has changed, whatever the time is.
 
-    `refusal` are reason and message of a registration that is not worked with as it stands. Version, zones and region
+    `refusal` are reason and message of a registration that is not worked with as it stands, `token` a condition of its
+    token. Version, zones and region
     that are not told stay as they were last known; those of the spec go first.
     """
     said = list(_said_of(probe)) if probe is not None else []
     if refusal is not None:
         said.append((REFUSED, True, *refusal))
+    if token is not None:
+        said.append(token)
     present, spec = registration.status, registration.spec
     told = probe if isinstance(probe, Answered) else Answered(False)
     desired = KubeFedClusterStatus(

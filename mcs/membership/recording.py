@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from mcs.membership.health import CLUSTER_NOT_READY, Probe, desired_status
 from mcs.membership.registry import MALFORMED, Refusal, is_leaving
+from mcs.membership.tokens import Told
 from mcs.model.actions import Action, Patch, RecordEvent
 from mcs.model.events import ObjectReference, new_event
 from mcs.model.names import ClusterId
@@ -32,7 +33,8 @@ class ObservedRegistration(Struct, frozen=True):
     """One registration and what is known of the cluster behind it.
 
     `probe` is what it is judged by, None while that is not known. `is_clean` when nothing that came from it is left
-    anywhere, as far as every member tells. `cluster_uid` is that of its kube-system, empty while it is not known.
+    anywhere, as far as every member tells. `cluster_uid` is that of its kube-system, empty while it is not known;
+    `token` what there is to tell of its token.
     """
 
     registration: KubeFedCluster
@@ -42,6 +44,7 @@ class ObservedRegistration(Struct, frozen=True):
     is_member: bool = False
     is_clean: bool = False
     cluster_uid: str = ""
+    token: Told | None = None
 
 
 def plan_registration(observed: ObservedRegistration) -> tuple[Action, ...]:
@@ -82,7 +85,7 @@ def _status(observed: ObservedRegistration) -> tuple[Action, ...]:
     said = (refusal.reason, refusal.problem) if refusal is not None else None
     if observed.probe is None and said is None:
         return ()
-    desired = desired_status(registration, observed.probe, observed.now, said)
+    desired = desired_status(registration, observed.probe, observed.now, said, observed.token)
     if desired is registration.status:
         return ()
     # All fields are named: what is left out of a merge patch stays.

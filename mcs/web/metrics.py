@@ -14,6 +14,7 @@ from prometheus_client.registry import Collector
 
 from mcs import __version__
 from mcs.membership.registry import Refusal
+from mcs.membership.tokens import TokenLife
 from mcs.membership.withdrawal import Decisions, Outage
 from mcs.model.multicluster import CONFLICT, READY, VALID, ServiceExport
 from mcs.model.names import ClusterId
@@ -327,3 +328,21 @@ class DnsCollector(Collector):
             "Time since the API server was last heard of, while it is away; the zone may be out of date by that.",
             self._age(),
         )
+
+
+class TokensCollector(Collector):
+    """Until when the tokens are valid that members are worked with, of those that are replaced in time."""
+
+    def __init__(self, lives: Callable[[], Mapping[ClusterId, TokenLife]]) -> None:
+        self._lives = lives
+
+    def collect(self) -> Iterable[Metric]:
+        """Fresh values."""
+        expiry = GaugeMetricFamily(
+            "mcs_member_token_expiry_timestamp_seconds",
+            "When the token of a member expires, in Unix time.",
+            labels=("cluster",),
+        )
+        for cluster, life in sorted(self._lives().items()):
+            expiry.add_metric((cluster,), life.expires.timestamp())
+        yield expiry

@@ -30,6 +30,7 @@ OPTIONS: Manifest = {
     },
     "networkPolicy": {"enabled": True},
     "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}},
+    "prometheusRule": {"enabled": True, "labels": {"release": "prometheus"}},
 }
 ROLES: dict[str, Manifest] = {
     "member": IMAGE,
@@ -55,6 +56,7 @@ _OPTIONS = {
     "NetworkPolicy/mcs-controller",
     "NetworkPolicy/mcs-dns",
     "ServiceMonitor/mcs",
+    "PrometheusRule/mcs",
 }
 
 
@@ -76,7 +78,7 @@ OBJECTS = {
 }
 OBJECTS["mesh, with every option"] = OBJECTS["mesh"] | _OPTIONS
 
-# As much of the Prometheus operator's kind as the chart writes.
+# As much of the Prometheus operator's kinds as the chart writes.
 SERVICE_MONITORS = """
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -104,6 +106,43 @@ spec:
               endpoints:
                 type: array
                 items: {type: object, properties: {port: {type: string}}}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: prometheusrules.monitoring.coreos.com}
+spec:
+  group: monitoring.coreos.com
+  names: {kind: PrometheusRule, plural: prometheusrules}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            properties:
+              groups:
+                type: array
+                items:
+                  type: object
+                  required: [name, rules]
+                  properties:
+                    name: {type: string}
+                    rules:
+                      type: array
+                      items:
+                        type: object
+                        required: [alert, expr]
+                        properties:
+                          alert: {type: string}
+                          expr: {type: string}
+                          for: {type: string}
+                          labels: {type: object, additionalProperties: {type: string}}
+                          annotations: {type: object, additionalProperties: {type: string}}
 """
 
 
