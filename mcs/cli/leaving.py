@@ -46,12 +46,16 @@ Manner = Literal["plain", "drain", "orphan"]
 
 
 class LeaveOptions(Struct, frozen=True, kw_only=True):
-    """How to leave. With `force` a member that cannot be reached, or is another cluster by now, holds nothing up."""
+    """How to leave. With `force` a member that cannot be reached, or is another cluster by now, holds nothing up.
+
+    In a `mesh` every member has a registry of its own.
+    """
 
     namespace: str
     manner: Manner
     force: bool
     wait: bool
+    mesh: bool
 
 
 def leave_clusters(
@@ -67,8 +71,7 @@ def leave_clusters(
 ) -> None:
     """End the memberships of the named clusters, or of all. Raises UserMistakeError.
 
-    `members` names the other members with their contexts: those of a mesh, whose registries are their own, and those to
-    look at while draining.
+    `members` names the other members with their contexts: those to look at while draining, and in a mesh all of them.
     """
     clusters = [parse_member(name) for name in names]
     if every == bool(clusters):
@@ -78,6 +81,13 @@ def leave_clusters(
             "--context is for one member; with --all name the contexts with --cluster ID=CONTEXT"
         )
     contexts = parse_clusters(members)
+    if options.mesh and (every or host_context is not None):
+        raise WrongOptionError(
+            "of a mesh one member leaves at a time, and there is no host: --all and --host-context are out"
+        )
+    if options.mesh:
+        others = [where for other, where in contexts.items() if other not in clusters]
+        host_context = others[0] if others else context or clusters[0]
 
     async def main(said: list[str]) -> None:
         async with AsyncExitStack() as stack:
@@ -128,7 +138,7 @@ class Leave:
             if self._options.manner == "drain" and registered is not None:
                 await self._drain(stack, registered)
             is_gone = await self._unregister(self._host, registered)
-            for other in await self._meshed(stack, cluster):
+            for other in await self._others(stack, cluster) if self._options.mesh else ():
                 found = await registrations(other.where.client, self._options.namespace)
                 await self._unregister(other, next((each for each in found if each.cluster == cluster), None))
             if member is not None:
@@ -169,8 +179,8 @@ class Leave:
         self._tell(cluster, f"left as it is, since {problem}")
         return None
 
-    async def _meshed(self, stack: AsyncExitStack, cluster: ClusterId) -> list[Installer]:
-        """The other members that were named, each with a registry of its own."""
+    async def _others(self, stack: AsyncExitStack, cluster: ClusterId) -> list[Installer]:
+        """The other members that were named, but for the one that stands for the host."""
         found = []
         for other, context in self._contexts.items():
             if other == cluster:
@@ -186,12 +196,12 @@ class Leave:
     async def _drain(self, stack: AsyncExitStack, registered: KubeFedCluster) -> None:
         """Have its endpoints withdrawn, and wait until no member that was named shows a ready one."""
         name, namespace = registered.metadata.name, registered.metadata.namespace
-        watched = await self._meshed(stack, registered.cluster)
+        watched = await self._others(stack, registered.cluster)
         if self._dry_run:
             self._tell(registered.cluster, f"would be drained first ({DRAINED_ANNOTATION})")
             return
         changes = {"metadata": {"annotations": {DRAINED_ANNOTATION: "true"}}}
-        for home in (self._host, *watched):
+        for home in (self._host, *(watched if self._options.mesh else ())):
             try:
                 await home.where.client.patch(KUBEFED_CLUSTERS, namespace, name, changes)
             except (NotFound, ResourceMissing):
@@ -280,7 +290,7 @@ class Leave:
 
     async def _clear_registry(self, member: Installer) -> None:
         """The member's own registry in a mesh. Nobody works by it any more, so its finalizers hold nothing up."""
-        if member.where.uid == self._host.where.uid and not self._contexts:
+        if not self._options.mesh:
             return
         for each in await registrations(member.where.client, self._options.namespace):
             if not self._dry_run:
@@ -296,7 +306,7 @@ class Leave:
     async def _clear_namespace(self, member: Installer) -> None:
         """Delete the system namespace if it is ours and holds nothing of others; never that of the registry."""
         namespace, client = self._options.namespace, member.where.client
-        if member.where.uid == self._host.where.uid:
+        if member.where.uid == self._host.where.uid and not self._options.mesh:
             return
         kinds = (CONFIG_MAPS, SECRETS, SERVICES, SERVICE_ACCOUNTS, DEPLOYMENTS)
         present = [

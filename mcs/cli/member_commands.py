@@ -130,11 +130,14 @@ def leave(
         typer.Option("--force", help="Go on when the member cannot be reached, or is another cluster now."),
     ] = False,
     wait: Annotated[bool, typer.Option("--wait", help="Return when its registration is gone.")] = False,
+    mesh: Annotated[
+        bool, typer.Option("--mesh", help="End it in every member that --cluster names; there is no host.")
+    ] = False,
     dry_run: DryRun = False,
 ) -> None:
     """End the membership of a cluster: what came from it is withdrawn, and what it was given is removed.
 
-    Only the definitions stay. Of a mesh, name the other members with --cluster; the host is then any of them.
+    Only the definitions stay.
     """
     from mcs.cli.leaving import LeaveOptions, leave_clusters
     from mcs.cli.problems import WrongOptionError
@@ -153,6 +156,7 @@ def leave(
             manner="drain" if drain else "orphan" if orphan else "plain",
             force=force,
             wait=wait,
+            mesh=mesh,
         ),
         dry_run=dry_run,
     )

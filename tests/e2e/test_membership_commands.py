@@ -199,6 +199,7 @@ async def test_an_id_stays_with_its_cluster_and_a_cluster_with_its_id(tmp_path: 
             (("leave",), "or give --all"),
             (("leave", "eu", "--context", "us"), "it is another cluster"),
             (("leave", "eu", "--drain", "--orphan"), "give one of them"),
+            (("leave", "--all", "--mesh"), "one member leaves at a time"),
             (("cordon", "us"), "there is no such member (there are: eu)"),
         ):
             writes = {name: mcs.writes(name) for name in mcs.servers}
@@ -275,13 +276,30 @@ async def test_in_a_mesh_every_member_is_registered_in_every_other_and_reads_onl
             ("us", "eu"): "mcs-reader",
         }
         assert not any("kube-federation" in key for key in mcs.objects("host"))
-        assert (await mcs("leave", "us", "--host-context", "eu", "--cluster", "eu"))[0] == 0
+        assert (await mcs("leave", "us", "--mesh", "--cluster", "eu"))[0] == 0
         await mcs.api["us"].finalize_namespace(NAMESPACE)
         assert not any(NAMESPACE in key for key in mcs.objects("us"))
         gone = await registration(mcs, "us", "eu")
         assert gone is not None
         assert "deletionTimestamp" in gone["metadata"]
         assert await registration(mcs, "eu", "eu") is not None
+        assert (await mcs("leave", "eu", "--mesh"))[0] == 0
+        await mcs.api["eu"].finalize_namespace(NAMESPACE)
+        assert not any(NAMESPACE in key for key in mcs.objects("eu"))
+
+
+async def test_a_host_that_leaves_its_own_set_keeps_the_registry_of_the_others(tmp_path: Path) -> None:
+    async with clusters(tmp_path, "eu") as mcs:
+        for name in ("eu", "host"):
+            assert (await mcs("join", name, "--no-dns"))[0] == 0
+        assert (await mcs("leave", "host", "--cluster", "eu"))[0] == 0
+        kept = await registration(mcs, "eu")
+        assert kept is not None
+        assert "deletionTimestamp" not in kept["metadata"]
+        left = mcs.objects("host")
+        assert {f"Namespace /{NAMESPACE}", f"Secret {NAMESPACE}/eu-token"} <= left.keys()
+        assert not any("mcs-hub" in key for key in left)
+        assert any("mcs-hub" in key for key in mcs.objects("eu"))
 
 
 async def test_a_member_that_is_gone_leaves_by_force_alone(tmp_path: Path) -> None:
