@@ -13,6 +13,8 @@ from mcs.kube import errors
 from mcs.kube.client import Client
 from mcs.kube.config import connect
 from mcs.kube.decode import Bookmark, Deleted, Stored
+from mcs.membership.tokens import token_life
+from mcs.model.installed import SERVICE_ACCOUNTS, manifest
 from mcs.model.meta import Condition, ObjectMeta, timestamp
 from mcs.model.multicluster import ServiceExport, ServiceExportStatus
 from mcs.model.resources import (
@@ -150,13 +152,36 @@ async def export(client: Client) -> None:
     assert (await client.apply(SERVICE_EXPORTS, export)).status.conditions == (valid,)
 
 
+async def install(client: Client) -> None:
+    """Objects as documents, and tokens of a ServiceAccount that the server then accepts."""
+    account = manifest(SERVICE_ACCOUNTS, "mcs-hub", "default", metadata={"labels": {"a": "b"}})
+    for _ in range(2):
+        first = await client.apply_document(account.resource, account.document)
+        assert first.metadata.labels == {"a": "b"}
+    same = await client.apply_document(account.resource, account.document)
+    assert same.metadata.resource_version == first.metadata.resource_version
+    bare = manifest(SERVICE_ACCOUNTS, "mcs-hub", "default")
+    assert (await client.apply_document(bare.resource, bare.document)).metadata.labels == {}
+    token = await client.create_token("default", "mcs-hub", 3600)
+    life = token_life(token.encode())
+    assert life is not None
+    assert (life.namespace, life.account, life.seconds) == ("default", "mcs-hub", 3600)
+    assert await client.create_token("default", "mcs-hub", 3600) != token
+    with pytest.raises(errors.NotFound):
+        await client.create_token("default", "nobody", 3600)
+    with pytest.raises(errors.Invalid):
+        await client.create_token("default", "mcs-hub", 60)
+    with pytest.raises(errors.Invalid):
+        await client.create_token("default", "../secrets", 3600)
+
+
 async def with_client(folder: Path, server: ApiServer) -> Client:
     file = folder / "config"
     file.write_text(server.kubeconfig())
     return Client(await connect([file]))
 
 
-@pytest.mark.parametrize("conversation", [converse, refused, export])
+@pytest.mark.parametrize("conversation", [converse, refused, export, install])
 def test_a_conversation(tmp_path: Path, conversation: Any) -> None:
     async def main() -> None:
         async with ApiServer("east") as server:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from datetime import timedelta
 
 import pytest
 
 from mcs.cli.main import main
-from mcs.cli.options import parse_clusters, parse_listen
+from mcs.cli.options import parse_clusters, parse_life, parse_listen
+from mcs.cli.problems import WrongOptionError
 from mcs.controllers.processes import Listen
 
 
@@ -29,6 +31,25 @@ def test_an_address_is_an_ip_and_a_port(text: str, host: str, port: int) -> None
 
 def test_a_cluster_id_alone_names_the_context_too() -> None:
     assert parse_clusters(["east", "west=admin@west=2"]) == {"east": "east", "west": "admin@west=2"}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("7d", timedelta(days=7)),
+        ("12h", timedelta(hours=12)),
+        ("10m", timedelta(minutes=10)),
+        ("0720m", timedelta(hours=12)),
+    ],
+)
+def test_the_life_of_a_token_is_a_number_with_its_unit(text: str, expected: timedelta) -> None:
+    assert parse_life(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "7", "d", "7w", "-7d", "1.5h", "9m", "0d", "7 d", "9999999d"])
+def test_anything_else_is_no_life_of_a_token(text: str) -> None:
+    with pytest.raises(WrongOptionError, match="--token-life"):
+        parse_life(text)
 
 
 CONTROLLER = ("controller", "--cluster", "east")
@@ -138,4 +159,8 @@ def test_help_fits_80_columns_and_lists_the_commands_in_the_order_of_their_use(
         assert "<" not in shown, "every value has a name that means something"
         if not arguments:
             listed = [line.split()[0] for line in shown.partition("Commands:")[2].splitlines() if line]
-            assert listed == ["controller", "dns", "sandbox", "export", "unexport", "status", "version"]
+            assert listed == [
+                *("controller", "dns", "sandbox", "export", "unexport"),
+                *("join", "leave", "clusters", "cordon", "uncordon", "drain"),
+                *("status", "version"),
+            ]
