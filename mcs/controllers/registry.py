@@ -123,7 +123,9 @@ class RegistryController:
         self._uids: dict[ClusterId, str] = {}
         self._probers: dict[ClusterId, tuple[Prober, asyncio.Task[None]]] = {}
         self._tasks: asyncio.TaskGroup | None = None
-        self.tokens = TokenKeeper(HOST, self._tokens_held, self._store, clock, self.look_again)
+        self.tokens = TokenKeeper(
+            HOST, self._tokens_held, self._store, clock, self.look_again, self._may_write
+        )
         for cache in self.host.caches.values():
             cache.listen(lambda _: self.look_again())
         self.host.on_seen(lambda _: self.look_again())
@@ -322,6 +324,9 @@ class RegistryController:
         return [
             Held(cluster, secret, self._opener(cluster)) for cluster, secret in found if secret is not None
         ]
+
+    def _may_write(self) -> bool:
+        return self._leader is None or self._leader.is_leading
 
     async def _store(self, patch: Patch) -> None:
         if self.host.executor is None:

@@ -13,7 +13,7 @@ from typing import Protocol
 import structlog
 from msgspec import Struct
 
-from mcs.kube.errors import KubeError
+from mcs.kube.errors import KubeError, NotLeading
 from mcs.membership.tokens import TokenLife, Told, is_due, replacement, token_life, told_of
 from mcs.model.actions import Patch
 from mcs.model.names import ClusterId
@@ -44,7 +44,8 @@ class Held(Struct, frozen=True):
 class TokenKeeper:
     """Keeps the tokens of the members that `observe` gives from expiring; `store` writes to the host.
 
-    `on_change` is called when what there is to tell of a member has changed.
+    `on_change` is called when what there is to tell of a member has changed. While it may not write, because another
+    replica leads, it replaces nothing and tells all the same.
     """
 
     def __init__(
@@ -54,12 +55,14 @@ class TokenKeeper:
         store: Callable[[Patch], Awaitable[None]],
         clock: Callable[[], datetime],
         on_change: Callable[[], None],
+        may_write: Callable[[], bool] = lambda: True,
     ) -> None:
         self._host = host
         self._observe = observe
         self._store = store
         self._clock = clock
         self._on_change = on_change
+        self._may_write = may_write
         self._failures: dict[ClusterId, str] = {}
         self._told: dict[ClusterId, Told] = {}
 
@@ -84,7 +87,8 @@ class TokenKeeper:
         now = self._clock()
         held = {each.cluster: (each, life) for each in self._observe() if (life := _life(each)) is not None}
         self._failures = {cluster: why for cluster, why in self._failures.items() if cluster in held}
-        await asyncio.gather(*(self._replace(*pair) for pair in held.values() if is_due(pair[1], now)))
+        if self._may_write():
+            await asyncio.gather(*(self._replace(*pair) for pair in held.values() if is_due(pair[1], now)))
         told = {
             cluster: told_of(life, self._clock(), self._failures.get(cluster, ""))
             for cluster, life in self.lives.items()
@@ -103,6 +107,8 @@ class TokenKeeper:
                 self._fail(cluster, "the API server issues no token that is valid for longer")
                 return
             await self._store(replacement(held.secret, token, self._host))
+        except NotLeading:
+            return
         except TimeoutError:
             self._fail(cluster, f"no answer within {PATIENCE:g} s")
         except KubeError as error:

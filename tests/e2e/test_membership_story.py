@@ -182,7 +182,7 @@ async def test_a_token_is_replaced_before_it_expires_and_its_registration_says_u
     monkeypatch.setattr("mcs.controllers.tokens.PERIOD", 0.1)
     clock = Clock()
     async with three_clusters(tmp_path) as mcs:
-        mcs.servers["eu"].api.now = clock  # type: ignore[method-assign]
+        mcs.servers["eu"].api.now = clock
         assert (await mcs("join", "eu", "--no-dns", "--token-life", "1h"))[0] == 0
         first = await token_of(mcs, "eu")
         async with controlled(mcs, clock) as controller:

@@ -6,6 +6,7 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -218,7 +219,7 @@ async def test_mcs_dns_is_installed_as_the_chart_installs_it(tmp_path: Path) -> 
     assert by_name[0] == by_name[1]
 
 
-def _without_helm(value: object) -> object:
+def _without_helm(value: Any) -> Any:
     """The same without the labels that say who installed it."""
     if isinstance(value, dict):
         helm = {

@@ -146,6 +146,7 @@ def test_help_fits_80_columns_and_lists_the_commands_in_the_order_of_their_use(
         ["sandbox", "--help"],
         ["export", "--help"],
         ["unexport", "--help"],
+        *([each, "--help"] for each in ("join", "leave", "clusters", "cordon", "uncordon", "drain")),
         ["status", "--help"],
     ):
         monkeypatch.setattr(sys, "argv", ["mcs", *arguments])

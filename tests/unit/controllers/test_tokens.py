@@ -53,7 +53,10 @@ class World:
         self.silent: set[str] = set()
         self.life: int | None = None
         self.changes = 0
-        self.keeper = TokenKeeper(HOST, self.held, self.store, self.now, self.changed)
+        self.is_leading = True
+        self.keeper = TokenKeeper(
+            HOST, self.held, self.store, self.now, self.changed, lambda: self.is_leading
+        )
 
     def begin(self) -> None:
         self.began = asyncio.get_running_loop().time()
@@ -175,6 +178,16 @@ def test_tokens_that_others_put_there_are_theirs() -> None:
     world = World("eu", labels={})
     kept(world, 7200)
     assert (world.asked, world.keeper.lives, world.keeper.told(ClusterId("eu"))) == ([], {}, None)
+
+
+def test_a_standby_asks_for_no_token_and_tells_until_when_there_is_one() -> None:
+    world = World("eu")
+    world.is_leading = False
+    logs = kept(world, 3500)
+    assert (world.asked, logs) == ([], [])
+    told = world.keeper.told(ClusterId("eu"))
+    assert told is not None
+    assert told[1:3] == (False, "TokenValid")
 
 
 def test_no_token_is_logged() -> None:
