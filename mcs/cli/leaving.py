@@ -27,11 +27,11 @@ from mcs.membership.leaving import (
     is_member,
     leaving_problem,
     properties_left,
-    ready_endpoints,
+    still_used,
     strangers,
 )
 from mcs.model.installed import CONFIG_MAPS, DEPLOYMENTS, SERVICE_ACCOUNTS
-from mcs.model.names import MANAGED_BY, MANAGED_BY_LABEL, SOURCE_CLUSTER_LABEL, ClusterId
+from mcs.model.names import MANAGED_BY, MANAGED_BY_LABEL, ClusterId
 from mcs.model.registration import DRAINED_ANNOTATION, LEAVE_FINALIZER, KubeFedCluster
 from mcs.model.resources import (
     ENDPOINT_SLICES,
@@ -194,7 +194,7 @@ class Leave:
         return found
 
     async def _drain(self, stack: AsyncExitStack, registered: KubeFedCluster) -> None:
-        """Have its endpoints withdrawn, and wait until no member that was named shows a ready one."""
+        """Have its endpoints withdrawn, and wait until no member that was named uses them any more."""
         name, namespace = registered.metadata.name, registered.metadata.namespace
         watched = await self._others(stack, registered.cluster)
         if self._dry_run:
@@ -208,13 +208,12 @@ class Leave:
                 continue
         loop = asyncio.get_running_loop()
         end = loop.time() + PATIENCE
-        selector = f"{OURS},{SOURCE_CLUSTER_LABEL}={registered.cluster}"
         looked_at = [self._host, *watched]
         while True:
             left = 0
             for each in looked_at:
-                slices = await all_of(each.where.client, ENDPOINT_SLICES, selector)
-                left += ready_endpoints(registered.cluster, slices)
+                slices = await all_of(each.where.client, ENDPOINT_SLICES, OURS)
+                left += still_used(registered.cluster, slices)
             if not left:
                 return
             if loop.time() > end:

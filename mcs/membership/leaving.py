@@ -3,6 +3,7 @@
 Deciding is here; reading, deleting and waiting are left to others.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from mcs.membership.access import HOME, HUB, READER
@@ -18,7 +19,7 @@ from mcs.model.installed import (
     SERVICE_ACCOUNTS,
 )
 from mcs.model.meta import KubernetesObject
-from mcs.model.names import SOURCE_CLUSTER_LABEL, ClusterId
+from mcs.model.names import ClusterId, ServiceKey
 from mcs.model.registration import CLUSTER_UID_ANNOTATION, KubeFedCluster
 from mcs.model.resources import (
     CLUSTER_PROPERTIES,
@@ -93,20 +94,18 @@ def is_member(registered: KubeFedCluster | None, said: Identity) -> bool:
     return registered is not None or said.cluster is not None
 
 
-def is_mirror_of(cluster: ClusterId, each: EndpointSlice) -> bool:
-    """Whether a slice of ours came from this cluster."""
-    return each.is_ours and each.metadata.labels.get(SOURCE_CLUSTER_LABEL) == cluster
+def still_used(cluster: ClusterId, slices: Iterable[EndpointSlice]) -> int:
+    """How many ready endpoints of this cluster there are among the mirrors of another, in services that others
+    serve too.
 
-
-def ready_endpoints(cluster: ClusterId, slices: Iterable[EndpointSlice]) -> int:
-    """How many endpoints of this cluster are ready in the mirrors of another member."""
-    return sum(
-        1
-        for each in slices
-        if is_mirror_of(cluster, each)
-        for endpoint in each.endpoints or ()
-        if endpoint.is_ready
-    )
+    The last ready endpoints of a service are never withdrawn while their cluster is a member, so nobody waits for that.
+    """
+    ready: dict[ServiceKey, Counter[str]] = {}
+    for each in slices:
+        if each.is_ours and each.is_mirror:
+            count = sum(endpoint.is_ready for endpoint in each.endpoints or ())
+            ready.setdefault(each.service, Counter())[each.source_cluster] += count
+    return sum(counts[cluster] for counts in ready.values() if counts.total() > counts[cluster])
 
 
 def strangers(present: Iterable[tuple[str, KubernetesObject]]) -> list[str]:

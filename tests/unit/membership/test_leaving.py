@@ -14,7 +14,7 @@ from mcs.membership.leaving import (
     is_member,
     leaving_problem,
     properties_left,
-    ready_endpoints,
+    still_used,
     strangers,
 )
 from mcs.model.meta import KubernetesObject, ObjectMeta
@@ -71,19 +71,41 @@ def test_who_is_neither_registered_nor_says_so_is_no_member() -> None:
     assert not is_member(None, Identity())
 
 
-def slice_from(cluster: str, *ready: bool | None, labels: dict[str, str] = OURS) -> EndpointSlice:
+def slice_from(
+    cluster: str, service: str, *ready: bool | None, labels: dict[str, str] = OURS
+) -> EndpointSlice:
     endpoints = tuple(Endpoint(conditions=EndpointConditions(ready=each)) for each in ready)
-    metadata = ObjectMeta(labels={**labels, "multicluster.kubernetes.io/source-cluster": cluster})
+    of_mirror = {
+        "multicluster.kubernetes.io/source-cluster": cluster,
+        "multicluster.kubernetes.io/service-name": service,
+    }
+    metadata = ObjectMeta(labels={**labels, **of_mirror})
     return EndpointSlice(metadata=metadata, address_type=IPV4, endpoints=endpoints)
 
 
-def test_ready_endpoints_of_the_member_are_counted_in_mirrors_of_ours() -> None:
-    slices = [
-        slice_from("eu", True, None, False),
-        slice_from("us", True),
-        slice_from("eu", True, labels={}),
-    ]
-    assert ready_endpoints(EU, slices) == 2
+@pytest.mark.parametrize(
+    ("slices", "expected"),
+    [
+        ([], 0),
+        ([slice_from("eu", "web", True, None, False), slice_from("us", "web", True)], 2),
+        ([slice_from("eu", "web", True), slice_from("us", "web", False)], 0),
+        ([slice_from("eu", "web", True), slice_from("us", "other", True)], 0),
+        ([slice_from("eu", "web", False), slice_from("us", "web", True)], 0),
+        ([slice_from("eu", "web", True, labels={}), slice_from("us", "web", True)], 0),
+    ],
+    ids=[
+        "no mirrors",
+        "ready ones beside those of another",
+        "the last ready ones",
+        "the last ready ones of one service",
+        "withdrawn ones",
+        "mirrors of another controller",
+    ],
+)
+def test_a_drain_waits_for_endpoints_that_others_can_stand_in_for(
+    slices: list[EndpointSlice], expected: int
+) -> None:
+    assert still_used(EU, slices) == expected
 
 
 def test_what_is_not_ours_keeps_the_namespace() -> None:
