@@ -17,6 +17,7 @@ from mcs.model.resources import (
     ENDPOINT_SLICES,
     EVENTS,
     NAMESPACES,
+    NODES,
     SERVICE_EXPORTS,
     SERVICE_IMPORTS,
     SERVICES,
@@ -42,6 +43,7 @@ _EMPTIED: tuple[Resource[Any], ...] = (
     ENDPOINT_SLICES,
     EVENTS,
     CLUSTER_PROPERTIES,
+    NODES,
 )
 _OF_KUBERNETES = ("kube-system", "kube-public", "kube-node-lease", "default")
 
