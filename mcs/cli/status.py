@@ -63,14 +63,15 @@ async def _view(cluster: ClusterId, kubeconfig: Sequence[Path] | None, context: 
                 return ClusterView(cluster=cluster, version=version, state="refused", problem=problem)
             exports = await _all(client, SERVICE_EXPORTS)
             imports = await _all(client, SERVICE_IMPORTS)
-            ranges = await _pod_ranges(client)
+            ranges = await read_pod_ranges(client)
     except (KubeError, TimeoutError) as error:
         state, problem = state_and_problem(error, context)
         return ClusterView(cluster=cluster, version=version, state=state, problem=" ".join(problem.split()))
     return ClusterView(cluster=cluster, version=version, exports=exports, imports=imports, pod_ranges=ranges)
 
 
-async def _pod_ranges(client: Client) -> tuple[str, ...]:
+async def read_pod_ranges(client: Client) -> tuple[str, ...]:
+    """The pod ranges of all nodes; none where they may not be read. Raises KubeError."""
     try:
         nodes = await _all(client, NODES)
     except (Forbidden, ResourceMissing):
