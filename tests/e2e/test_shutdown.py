@@ -102,7 +102,9 @@ async def east_that_exports() -> AsyncIterator[ApiServer]:
 async def no_watch_is_open(server: ApiServer) -> None:
     """Return once the server has noticed that every connection with a watch is closed."""
     async with asyncio.timeout(GUARD):
-        while server.open_watches:
+        while True:
+            if not server.open_watches:
+                return
             await asyncio.sleep(0.05)
 
 

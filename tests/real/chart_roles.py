@@ -41,7 +41,14 @@ ROLES: dict[str, Manifest] = {
     "mesh": IMAGE | MESH,
     "mesh, with every option": IMAGE | OPTIONS | MESH | {"controller": MESH["controller"] | PLACEMENT},
 }
-_CONTROLLER = {"ServiceAccount/mcs-controller", "Deployment/mcs-controller", "Service/mcs-controller-metrics"}
+_CONTROLLER = {
+    "ServiceAccount/mcs-controller",
+    "ConfigMap/mcs-controller",
+    "Role/mcs-controller",
+    "RoleBinding/mcs-controller",
+    "Deployment/mcs-controller",
+    "Service/mcs-controller-metrics",
+}
 _DNS = {
     "ServiceAccount/mcs-dns",
     "ClusterRole/mcs-dns",
@@ -70,11 +77,7 @@ OBJECTS = {
     "both": _access("mcs-hub") | _DNS | _CONTROLLER,
     "both, with every option": _access("mcs-hub") | _DNS | _CONTROLLER | _OPTIONS,
     "member without DNS": _access("mcs-hub"),
-    "mesh": _access("mcs-reader")
-    | _access("mcs-controller")
-    | _DNS
-    | _CONTROLLER
-    | {"ConfigMap/mcs-controller"},
+    "mesh": _access("mcs-reader") | _access("mcs-controller") | _DNS | _CONTROLLER,
 }
 OBJECTS["mesh, with every option"] = OBJECTS["mesh"] | _OPTIONS
 

@@ -167,8 +167,22 @@ async def test_a_controller_of_the_mesh_is_itself_at_home_and_known_by_the_kubec
     assert pod["automountServiceAccountToken"]
     home = yaml.safe_load(chosen(manifests, "ConfigMap", "mcs-controller")["data"]["kubeconfig"])
     assert [each["name"] for each in home["contexts"]] == ["mcs-home"]
-    hub = chosen(await helm.template("mcs", "mcs-system", ROLES["both"]), "Deployment", "mcs-controller")
-    assert not hub["spec"]["template"]["spec"]["automountServiceAccountToken"]
+
+
+@pytest.mark.parametrize("role", ["hub", "mesh"])
+async def test_the_replicas_of_a_release_elect_one_by_a_lease_that_they_may_use(
+    role: str, helm: Helm
+) -> None:
+    manifests = await helm.template("prod", "mcs-system", ROLES[role])
+    deployment = chosen(manifests, "Deployment", "prod-mcs-controller")["spec"]["template"]["spec"]
+    arguments = container({"spec": {"template": {"spec": deployment}}})["args"]
+    assert "--leader-elect" in arguments
+    assert option(arguments, "--host-context") == "mcs-home"
+    assert option(arguments, "--lease-namespace") == "mcs-system"
+    creating, using = chosen(manifests, "Role", "prod-mcs-controller")["rules"]
+    assert (creating["resources"], creating["verbs"]) == (["leases"], ["create"])
+    assert using["resourceNames"] == [option(arguments, "--lease-name")] == ["prod-mcs-controller"]
+    assert deployment["automountServiceAccountToken"]
 
 
 @pytest.mark.parametrize("role", ["both", "mesh"])

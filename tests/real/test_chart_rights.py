@@ -151,9 +151,14 @@ async def controllers_of(
 ) -> list[Manifest]:
     """The containers of the shape's controllers, each with the next of the ports for its metrics."""
     if shape == "hub":
-        members = folder / "members"
+        members, home = folder / "members", folder / "home"
         await secret_of_members(members, "mcs-hub", installed)
-        replaced = {"/etc/mcs/": f"{members}/", "0.0.0.0:8080": f"127.0.0.1:{ports[0]}"}
+        await installed["east"].home(home)
+        replaced = {
+            "/etc/mcs/": f"{members}/",
+            "/etc/mcs-home/": f"{home}/",
+            "0.0.0.0:8080": f"127.0.0.1:{ports[0]}",
+        }
         return [await installed["east"].pod("controller", replaced)]
     containers = []
     for name, port in zip(installed, ports, strict=True):
@@ -221,6 +226,13 @@ async def test_with_the_rights_of_the_chart_an_export_comes_answers_and_goes_and
             )
             await eventually("the probes pass", partial(probes_pass, process, program, port))
         await export_comes_answers_and_goes(installed, dns_port, auto_export=auto_export)
+        home = installed["east"]
+        lease = yaml.safe_load(
+            await home.kubectl("get", "role", "mcs-controller", "--namespace", "mcs-system", "-o", "yaml")
+        )
+        requests = requests_of("system:serviceaccount:mcs-system:mcs-controller", home.plane.audit_log)
+        assert [request for request in requests if request.response_status.code in (401, 403)] == []
+        assert set(rights_granted(lease["rules"])) <= rights_used(requests)
         for account in ACCOUNTS[shape]:
             role = yaml.safe_load(
                 await installed["west"].kubectl("get", "clusterrole", account, "-o", "yaml")
