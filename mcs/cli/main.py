@@ -73,6 +73,13 @@ def controller(
             help="A program that kubeconfigs in Secrets may run, as they write it. Repeatable.",
         ),
     ] = None,
+    kubeconfig_folder: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="PATH",
+            help="With --registry: register the kubeconfigs of a folder, or a file. Repeatable.",
+        ),
+    ] = None,
     targets: Annotated[
         str,
         typer.Option(
@@ -157,6 +164,7 @@ def controller(
         registry=registry,
         namespace=namespace,
         allow_exec=allow_exec or (),
+        kubeconfig_folder=kubeconfig_folder or (),
         metrics_listen=metrics_listen,
         targets=targets,
         own=own,

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from datetime import timedelta
 from ipaddress import ip_address
+from pathlib import Path
 
 from mcs.cli.problems import WrongOptionError
 from mcs.controllers.processes import DnsOptions, Listen
@@ -101,10 +102,17 @@ def parse_dns_cluster(
     return ClusterId(dns_cluster)
 
 
-def check_registry(contexts: dict[ClusterId, str], registry: bool, namespace: str) -> None:
+def check_registry(
+    contexts: dict[ClusterId, str], registry: bool, namespace: str, folders: Sequence[Path]
+) -> None:
     """Members must come from somewhere. Raises WrongOptionError."""
     if not contexts and not registry:
         raise WrongOptionError("there are no members; give --cluster ID=CONTEXT for each, or --registry")
+    if folders and not registry:
+        raise WrongOptionError("--kubeconfig-folder needs --registry: what is found there is registered")
+    for folder in folders:
+        if not folder.exists():
+            raise WrongOptionError(f"--kubeconfig-folder {folder} does not exist; correct the path")
     if not is_dns_label(namespace):
         raise WrongOptionError(f"--namespace {namespace!r} is no name of a namespace")
 

@@ -49,6 +49,7 @@ def run_controller(
     registry: bool,
     namespace: str,
     allow_exec: Sequence[str],
+    kubeconfig_folder: Sequence[Path],
     metrics_listen: str,
     targets: str,
     own: str | None,
@@ -68,7 +69,7 @@ def run_controller(
 ) -> None:
     """Run `mcs controller` until a signal stops it. Raises UserMistakeError."""
     contexts = parse_clusters(clusters)
-    check_registry(contexts, registry, namespace)
+    check_registry(contexts, registry, namespace, kubeconfig_folder)
     written = parse_targets(contexts, targets, own, is_known_later=registry)
     lease = parse_lease(lease_namespace, lease_name)
     selector = parse_auto_export(auto_export)
@@ -100,7 +101,9 @@ def run_controller(
             context = host_context or contexts.get(ClusterId(own or ""))
             await check_configuration(kubeconfig, {ClusterId("host"): context})
             open_host = client_opener("host", kubeconfig, context, counts, permit)
-            registered = RegistryOptions(open_host, namespace, frozenset(allow_exec), permit)
+            registered = RegistryOptions(
+                open_host, namespace, frozenset(allow_exec), permit, tuple(kubeconfig_folder)
+            )
         process = ControllerProcess(
             openers,
             targets=written,

@@ -9,14 +9,16 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import datetime
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import structlog
 from msgspec.structs import replace
 
 from mcs.controllers.clusters import REFLECTED, ClusterCaches, Work
-from mcs.controllers.identity import Identities
+from mcs.controllers.identity import ClusterUids, Identities
 from mcs.controllers.probing import Prober
+from mcs.controllers.sources import KubeconfigSources
 from mcs.controllers.tokens import Held, TokenKeeper
 from mcs.kube.client import Client as KubernetesClient
 from mcs.kube.connection import Permit
@@ -45,7 +47,7 @@ from mcs.model.actions import Action, Patch
 from mcs.model.meta import timestamp
 from mcs.model.names import ClusterId, ServiceKey
 from mcs.model.registration import DEFAULT_SYSTEM_NAMESPACE, KubeFedCluster, Secret
-from mcs.model.resources import KUBEFED_CLUSTERS, NAMESPACES, NODES, SECRETS
+from mcs.model.resources import KUBEFED_CLUSTERS, NODES, SECRETS
 from mcs.runtime.cache import Cache
 from mcs.runtime.executor import Applied
 from mcs.runtime.fleet import Client, Fleet, Member, NotAdmittedError, Reachability, Reflected
@@ -71,8 +73,6 @@ SOON = 0.2
 NOT_ADMITTED = "NotAdmitted"
 """Reason of the refusal of a cluster that is another than it is registered for."""
 
-KUBE_SYSTEM = ServiceKey("", "kube-system")
-
 
 class RegistryOptions(NamedTuple):
     """Where registrations are read, in which namespace, and which programs kubeconfigs in Secrets may run.
@@ -84,6 +84,8 @@ class RegistryOptions(NamedTuple):
     namespace: str = DEFAULT_SYSTEM_NAMESPACE
     allowed_programs: frozenset[str] = frozenset()
     permit: Permit | None = None
+    kubeconfigs: tuple[Path, ...] = ()
+    """Folders, or files, whose kubeconfigs are to be registered."""
 
 
 class RegistryController:
@@ -120,11 +122,14 @@ class RegistryController:
         self._told_orphans: frozenset[ClusterId] = frozenset()
         self._given = frozenset(fleet.members)
         self._engaged: dict[ClusterId, Registered] = {}
-        self._uids: dict[ClusterId, str] = {}
+        self._uids = ClusterUids()
         self._probers: dict[ClusterId, tuple[Prober, asyncio.Task[None]]] = {}
         self._tasks: asyncio.TaskGroup | None = None
         self.tokens = TokenKeeper(
             HOST, self._tokens_held, self._store, clock, self.look_again, self._may_write
+        )
+        self._kubeconfigs = KubeconfigSources(
+            options.namespace, options.kubeconfigs, options.allowed_programs, self.look_again
         )
         for cache in self.host.caches.values():
             cache.listen(lambda _: self.look_again())
@@ -150,6 +155,7 @@ class RegistryController:
         """Work until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             self._tasks = tasks
+            tasks.create_task(self._kubeconfigs.run(), name="kubeconfigs")
             tasks.create_task(self.tokens.run(), name="tokens")
             try:
                 await self._host.run(self._reconcile)
@@ -171,7 +177,9 @@ class RegistryController:
         if self.host.executor is None:
             return
         plan = plan_registry(self.observe())
-        await self.host.executor.execute((*self._orphan_events(), *self._records(plan)))
+        secrets: Cache[Secret] = self.host.caches[SECRETS.plural]
+        sources = self._kubeconfigs.plan(secrets, self._all_registrations(), self._now())
+        await self.host.executor.execute((*sources, *self._orphan_events(), *self._records(plan)))
         self._told_orphans = self.orphans
         if plan.leaving:
             self.host.queue.add_after(RECORDS, LEAVING_PERIOD)
@@ -238,7 +246,7 @@ class RegistryController:
 
     def _forget(self, cluster: ClusterId) -> None:
         self._engaged.pop(cluster, None)
-        self._uids.pop(cluster, None)
+        self._uids.forget(cluster)
         if (prober := self._probers.pop(cluster, None)) is not None:
             prober[1].cancel()
 
@@ -277,7 +285,7 @@ class RegistryController:
                 refusal=refusal,
                 is_member=cluster is not None,
                 is_clean=name in leaving and self._is_clean(leaving[name]),
-                cluster_uid=self._uids.get(cluster, "") if cluster else "",
+                cluster_uid=self._uids.known(cluster) if cluster else "",
                 token=self.tokens.told(cluster) if cluster else None,
             )
             actions += plan_registration(observed)
@@ -362,38 +370,11 @@ class RegistryController:
         was_refused = self._fleet.members[cluster].reachability is Reachability.REFUSED
         try:
             await self._identities.admit(cluster, client)
-            self._check_uid(cluster, await _uid_of(client))
+            recorded = {each: registered.cluster_uid for each, registered in self._engaged.items()}
+            if await self._uids.admit(cluster, client, recorded):
+                self.look_again()
         except NotAdmittedError:
             self.host.queue.add_after(MEMBERS, SOON)
             raise
         if was_refused:
             self.host.queue.add_after(MEMBERS, SOON)
-
-    def _check_uid(self, cluster: ClusterId, uid: str) -> None:
-        if not uid or cluster not in self._engaged:
-            return
-        known = self._uids.get(cluster) or self._engaged[cluster].cluster_uid
-        if known and known != uid:
-            raise NotAdmittedError(
-                f"it is another cluster than the one that joined: its kube-system has the uid {uid}, not {known}; "
-                f"if it was built anew, run mcs leave {cluster} --force and join it again"
-            )
-        same = sorted(each for each, other in self._uids.items() if other == uid and each != cluster)
-        if same:
-            raise NotAdmittedError(
-                f'it is a member as "{same[0]}" already; delete one of the two registrations'
-            )
-        if self._uids.get(cluster) != uid:
-            self._uids[cluster] = uid
-            self.look_again()
-
-
-async def _uid_of(client: Any) -> str:
-    """The uid of kube-system; by a list, for a member lets its namespaces be listed only. Raises KubeError."""
-    field = f"metadata.name={KUBE_SYSTEM.name}"
-    uids = [
-        each.metadata.uid
-        async for page in client.list_pages(NAMESPACES, field_selector=field)
-        for each in page.items
-    ]
-    return uids[0] if uids else ""

@@ -112,6 +112,11 @@ def default_files(environ: Mapping[str, str], home: Path, separator: str) -> tup
     return existing
 
 
+def context_names(file: Path) -> tuple[str, ...]:
+    """The contexts of a file, in its order. Raises ConfigError."""
+    return tuple(each.name for each in _parse(file).contexts or ())
+
+
 def choose_context(files: Sequence[Path], context: str | None) -> ChosenContext:
     """The named context, or the current one, of the merged files. Every file must exist."""
     chosen, cluster_file, user_file = _chosen([(file, _parse(file)) for file in files], context)

@@ -147,9 +147,11 @@ class Registry:
         )
 
     @asynccontextmanager
-    async def controlled(self, given: Sequence[str] = ()) -> AsyncIterator[ControllerProcess]:
+    async def controlled(
+        self, given: Sequence[str] = (), kubeconfigs: tuple[Path, ...] = ()
+    ) -> AsyncIterator[ControllerProcess]:
         """A controller whose host is the host cluster, until the block ends."""
-        process = self._controller(given)
+        process = self._controller(given, kubeconfigs)
         process.serve_metrics(LOOPBACK)
         task = asyncio.create_task(process.run(), name="controller")
         try:
@@ -160,7 +162,7 @@ class Registry:
             with suppress(asyncio.CancelledError):
                 await task
 
-    def _controller(self, given: Sequence[str]) -> ControllerProcess:
+    def _controller(self, given: Sequence[str], kubeconfigs: tuple[Path, ...]) -> ControllerProcess:
         counts = self.world.counts
 
         def opener(name: str) -> Any:
@@ -170,7 +172,7 @@ class Registry:
             {ClusterId(name): opener(name) for name in given},
             clock=virtual_now,
             requests=counts,
-            registered=RegistryOptions(opener("host"), SYSTEM),
+            registered=RegistryOptions(opener("host"), SYSTEM, kubeconfigs=kubeconfigs),
         )
 
 
