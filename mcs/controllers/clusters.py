@@ -159,7 +159,7 @@ class ClusterCaches(NamedTuple):
         return (
             key in self.exports.malformed
             or key in self.services.malformed
-            or any(each.namespace == key.namespace for each in self.slices.malformed)
+            or self.slices.has_malformed_in(key.namespace)
         )
 
     def is_import_malformed(self, key: ServiceKey) -> bool:

@@ -66,6 +66,8 @@ class ServicesController:
         self._families: dict[ClusterId, frozenset[str] | None] = {}
         self._zones: dict[ClusterId, NodeZones | None] = {}
         self._refused_distributions: dict[ClusterId, frozenset[str]] = {}
+        self._unclear: set[tuple[ClusterId, str]] = set()
+        """Where a slice cannot be decoded, as far as it was acted on: a second one there changes nothing."""
         self._with_older_crd: frozenset[ClusterId] = frozenset()
         self._caches: dict[ClusterId, ClusterCaches] = {}
         self._admissions: dict[ClusterId, Admission] = {}
@@ -95,6 +97,7 @@ class ServicesController:
         self._refused_distributions.pop(cluster, None)
         self._with_older_crd -= {cluster}
         self._enqueue_what_came_from(cluster, {each.key for each in self._caches.pop(cluster).exports})
+        self._unclear = {place for place in self._unclear if place[0] != cluster}
         self._enqueue_exports_to(cluster)
 
     async def reconcile(self, cluster: ClusterId, work: Work) -> None:
@@ -237,6 +240,7 @@ class ServicesController:
     def _enqueue_all_of(self, cluster: ClusterId) -> None:
         """The first complete picture of a cluster: everything that it exports or holds, everywhere."""
         own = self._caches[cluster]
+        self._unclear |= {(cluster, key.namespace) for key in own.slices.malformed}
         exported = {export.key for export in own.exports}
         for target, caches in sorted(self._caches.items()):
             if target == cluster:
@@ -345,7 +349,10 @@ class ServicesController:
             return
         exports = self._caches[cluster].exports
         if _concerns_malformed(delta):
-            yield from self._malformed_slice_touches(cluster, delta.key.namespace)
+            place = cluster, delta.key.namespace
+            if self._caches[cluster].slices.has_malformed_in(delta.key.namespace) != (place in self._unclear):
+                self._unclear ^= {place}
+                yield from self._malformed_slice_touches(*place)
             return
         if old is not None and not old.is_ours and (new is None or new.is_ours):
             # Somebody else gave up a name; a mirror may have waited for it.

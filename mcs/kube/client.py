@@ -21,6 +21,7 @@ from mcs.kube.errors import (
     NotLeading,
     ResourceMissing,
     ServerError,
+    TooLarge,
 )
 from mcs.model.meta import KubernetesObject, Wire
 from mcs.model.names import FIELD_MANAGER
@@ -38,8 +39,16 @@ those until it was open.
 WATCH_SECONDS = 290
 """How long a watch is asked to last. Callers vary it, so that watches of many clusters do not end together."""
 
-MAX_LINE = 16 * 2**20
+MAX_LINE = 4 * 2**20
 """Bytes of one watch line; etcd keeps objects below 1.5 MiB, so more is no API server's answer."""
+
+MAX_LIST = 128 * 2**20
+"""Bytes of one list: what a member has of one resource, at most."""
+
+MAX_SINCE_LIST = 256 * 2**20
+"""Bytes of a list and of the watches after it, when it is time to list again, which tells how much there is now."""
+
+MAX_PAGES = 10_000
 
 APPLY_PATCH = "application/apply-patch+yaml"
 MERGE_PATCH = "application/merge-patch+json"
@@ -87,6 +96,7 @@ class Client:
         self.connection = connection
         self._on_request = on_request
         self._permit = permit
+        self._received: dict[str, int] = {}
 
     @property
     def name(self) -> str:
@@ -110,18 +120,32 @@ class Client:
         """All objects of all namespaces, consistent, in pages of at most `limit`.
 
         A watch may start from the `resource_version` of any page when all pages were read. Raises Expired when
-        the history that later pages need was compacted meanwhile.
+        the history that later pages need was compacted meanwhile, and TooLarge for a list that is larger than any
+        cluster's, or has no end.
         """
         query = _query(limit=str(limit), labelSelector=label_selector, fieldSelector=field_selector)
-        while True:
-            with self._measured("list", resource.plural) as codes:
-                answer = await self.connection.request("GET", resource.path(), query=query)
-                codes.append(answer.status)
+        size = 0
+        for _ in range(MAX_PAGES):
+            try:
+                with self._measured("list", resource.plural) as codes:
+                    answer = await self.connection.request("GET", resource.path(), query=query)
+                    codes.append(answer.status)
+            except TooLarge:
+                if limit == 1:
+                    raise
+                limit = max(1, limit // 8)
+                query["limit"] = str(limit)
+                continue
+            size += len(answer.body)
+            if size > MAX_LIST:
+                raise TooLarge(f"the list of {resource}", MAX_LIST)
+            self._received[resource.plural] = size
             page = decode_page(resource.type, answer.body)
             yield page
             if not page.continue_token:
                 return
             query["continue"] = page.continue_token
+        raise TooLarge(f"the list of {resource}, which has no end,", MAX_LIST)
 
     async def watch(
         self,
@@ -134,7 +158,8 @@ class Client:
         """What changes after `resource_version`, until the server ends the watch, which is no error.
 
         Raises the typed error of an ERROR line (Expired above all), WatchSilent when not even a bookmark came
-        for 90 s. Leave it early with `contextlib.aclosing`, or its connection lingers until it is collected.
+        for 90 s, TooLarge when so much came that a list must tell how much there is. Leave it early with
+        `contextlib.aclosing`, or its connection lingers until it is collected.
         """
         query = _query(
             watch="true",
@@ -149,12 +174,18 @@ class Client:
                 codes.append(200)
             pending = b""
             async for chunk in content.iter_any():
+                self._take_in(resource, len(chunk))
                 *lines, pending = (pending + chunk).split(b"\n")
                 for line in lines:
                     if line:
                         yield decode_line(resource.type, line)
                 if len(pending) > MAX_LINE:
                     raise ServerError(200, "Unreadable", f"a watch line of more than {MAX_LINE} bytes")
+
+    def _take_in(self, resource: Resource[Any], size: int) -> None:
+        received = self._received[resource.plural] = self._received.get(resource.plural, 0) + size
+        if received > MAX_SINCE_LIST:
+            raise TooLarge(f"what came of {resource} since their list", MAX_SINCE_LIST)
 
     async def apply(self, resource: Resource[T], obj: T, *, subresource: str = "", force: bool = True) -> T:
         """Server-side apply with our field manager; the object as it then is.

@@ -19,7 +19,8 @@ from aiohttp.payload import BytesPayload
 from yarl import URL
 
 from mcs.kube.credentials import Source
-from mcs.kube.errors import NotLeading, Unauthorized, Unreachable, error_of
+from mcs.kube.errors import NotLeading, TooLarge, Unauthorized, Unreachable, error_of
+from mcs.kube.secrecy import without
 from mcs.kube.transport import (
     A_WATCH,
     CONNECT_TIMEOUT,
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
     from kubernetes_asyncio.client import Configuration
 
 log = structlog.get_logger(__name__)
+
+MAX_BODY = 32 * 2**20
+"""Bytes of one answer. A page of a list that is larger is asked for in smaller ones."""
 
 RETRY_RENEWAL_AFTER = 10.0
 """Seconds until a failed renewal is tried again while the old credentials are still in use."""
@@ -146,7 +150,7 @@ class Connection:
         """
         question = _permitted(_Question(method, path, query, body, content_type, ONE_REQUEST, permit))
         async with self._asked(question) as response:
-            return Answer(response.status, await response.read())
+            return Answer(response.status, await _read(response))
 
     @asynccontextmanager
     async def stream(self, path: str, query: Mapping[str, str]) -> AsyncIterator[aiohttp.StreamReader]:
@@ -208,7 +212,8 @@ class Connection:
                 raise
             try:
                 if response.status >= 300:
-                    raise error_of(response.status, response.headers, await response.read())
+                    said = without(await _read(response), self._authorization)
+                    raise error_of(response.status, response.headers, said)
             except BaseException:
                 response.release()
                 raise
@@ -272,6 +277,15 @@ def _body_of(question: _Question) -> bytes | _PermittedBody | None:
     if question.body is None or question.permit is None:
         return question.body
     return _PermittedBody(question.body, question.content_type, question.permit)
+async def _read(response: aiohttp.ClientResponse) -> bytes:
+    """The whole body. Raises TooLarge for one that no API server sends, before it is held."""
+    chunks, size = [], 0
+    async for chunk in response.content.iter_any():
+        size += len(chunk)
+        if size > MAX_BODY:
+            raise TooLarge("an answer", MAX_BODY)
+        chunks.append(chunk)
+    return b"".join(chunks)
 
 
 def _certificates(configuration: "Configuration") -> tuple[object, ...]:

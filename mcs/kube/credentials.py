@@ -24,6 +24,7 @@ from msgspec import Struct
 
 from mcs.kube.errors import ConfigError, Unauthorized
 from mcs.kube.kubeconfig import ChosenContext
+from mcs.kube.secrecy import redacted
 from mcs.model.meta import parse_timestamp
 
 if TYPE_CHECKING:
@@ -57,7 +58,8 @@ async def from_kubeconfig(chosen: ChosenContext) -> Source:
         try:
             await loader.load_and_set(configuration)
         except Exception as error:  # the library raises nearly anything for bad files and failed refreshes
-            raise Unauthorized(401, "CredentialsUnavailable", f"{type(error).__name__}: {error}") from error
+            problem = redacted(f"{type(error).__name__}: {error}")
+            raise Unauthorized(401, "CredentialsUnavailable", problem) from None
         return REREAD_AFTER
 
     return load
@@ -179,7 +181,7 @@ async def run_plugin(plugin: dict[str, Any], cluster: dict[str, Any]) -> ExecSta
                 process.kill()
             await process.communicate()
     if process.returncode:
-        said = stderr.decode(errors="replace").strip()[-300:]
+        said = redacted(stderr.decode(errors="replace").strip())[-300:]
         raise _plugin_failed(plugin, f"it ended with code {process.returncode}: {said}")
     try:
         answer = msgspec.json.decode(stdout, type=_ExecCredential)
@@ -205,7 +207,8 @@ def _cluster_info(cluster: dict[str, Any]) -> dict[str, Any]:
 
 
 def _plugin_failed(plugin: dict[str, Any], problem: str) -> Unauthorized:
-    return Unauthorized(401, "CredentialsUnavailable", f"credential plugin {plugin['command']!r}: {problem}")
+    told = redacted(problem)
+    return Unauthorized(401, "CredentialsUnavailable", f"credential plugin {plugin['command']!r}: {told}")
 
 
 def written(path: Path, content: str) -> str:

@@ -18,6 +18,10 @@ T = TypeVar("T", bound=KubernetesObject)
 T_co = TypeVar("T_co", bound=KubernetesObject, covariant=True)
 
 
+LONGEST_NAME = 253
+LONGEST_NAMESPACE = 63
+
+
 class Malformed(Struct, frozen=True):
     """An object that does not decode into its type; namespace and name are empty if even they are unreadable."""
 
@@ -132,6 +136,8 @@ def decode_page(type_: type[T], body: bytes) -> Page[T]:
         page = _list_decoder_of(type_).decode(body)
     except msgspec.MsgspecError:
         return _page_in_steps(type_, body)
+    if not all(map(_is_nameable, page.items)):
+        return _page_in_steps(type_, body)
     return Page(page.items, page.metadata.resource_version, (), page.metadata.continue_token)
 
 
@@ -145,7 +151,7 @@ def _page_in_steps(type_: type[T], body: bytes) -> Page[T]:
     malformed: list[Malformed] = []
     for raw in page.items or ():
         try:
-            items.append(decode(raw))
+            items.append(_nameable(decode(raw)))
         except msgspec.MsgspecError as error:
             malformed.append(_malformed(raw, error))
     metadata = page.metadata
@@ -161,7 +167,7 @@ def decode_line(type_: type[T], line: bytes) -> Stored[T] | Deleted | Bookmark |
         whole = _line_decoder_of(type_).decode(line)
     except msgspec.MsgspecError:
         return _line_in_steps(type_, line)
-    if whole.type == "ADDED" or whole.type == "MODIFIED":
+    if (whole.type == "ADDED" or whole.type == "MODIFIED") and _is_nameable(whole.object):
         return Stored(whole.object)
     # The object of any other line may be no object of this type, even if it decodes into it.
     return _line_in_steps(type_, line)
@@ -175,7 +181,7 @@ def _line_in_steps(type_: type[T], line: bytes) -> Stored[T] | Deleted | Bookmar
     match event.type:
         case "ADDED" | "MODIFIED":
             try:
-                return Stored(decoder_of(type_).decode(event.object))
+                return Stored(_nameable(decoder_of(type_).decode(event.object)))
             except msgspec.MsgspecError as error:
                 return _malformed(event.object, error)
         case "DELETED":
@@ -195,12 +201,27 @@ def _line_in_steps(type_: type[T], line: bytes) -> Stored[T] | Deleted | Bookmar
             raise _unreadable(f"watch of {type_.__name__}: unknown event type {event.type!r}")
 
 
+def _is_nameable(obj: KubernetesObject) -> bool:
+    """True when an API server can hold an object of this name: it is a segment of the object's path."""
+    name, namespace = obj.metadata.name, obj.metadata.namespace
+    return (
+        0 < len(name) <= LONGEST_NAME and len(namespace) <= LONGEST_NAMESPACE and "/" not in name + namespace
+    )
+
+
+def _nameable(obj: T) -> T:
+    if not _is_nameable(obj):
+        raise msgspec.ValidationError("no object can have this name, or be in this namespace")
+    return obj
+
+
 def _malformed(raw: Raw, error: Exception) -> Malformed:
     try:
         known = _IDENTIFIED.decode(raw).metadata
     except msgspec.MsgspecError:
         known = _Identity()
-    return Malformed(known.namespace, known.name, str(error), known.resource_version)
+    name, namespace = known.name[:LONGEST_NAME], known.namespace[:LONGEST_NAMESPACE]
+    return Malformed(namespace, name, str(error), known.resource_version[:LONGEST_NAME])
 
 
 def _unreadable(message: str) -> ServerError:

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import msgspec
 
+from mcs.kube.secrecy import redacted
+
 CAUSE_TOO_LARGE = "ResourceVersionTooLarge"
 CAUSE_NAMESPACE_TERMINATING = "NamespaceTerminating"
 
@@ -34,6 +36,7 @@ class ConfigError(KubeError):
             for part in (f"file {file}" if file else "", f"context {context!r}" if context else "")
             if part
         )
+        problem = redacted(problem)
         super().__init__(f"{where}: {problem}" if where else problem)
 
 
@@ -56,9 +59,9 @@ class Unreachable(KubeError):
     """No answer; `failure` tells network, TLS and timeouts apart, `detail` is the message without the cluster."""
 
     def __init__(self, message: str, failure: Failure = Failure.NETWORK, detail: str = "") -> None:
-        super().__init__(message)
+        super().__init__(redacted(message))
         self.failure = failure
-        self.detail = detail
+        self.detail = redacted(detail)
 
 
 class NotLeading(KubeError):
@@ -140,6 +143,25 @@ class ServerError(ApiError):
     """The server failed (5xx), or its answer cannot be read."""
 
 
+class TooLarge(ServerError):
+    """The server sends more than what is held of one member: a member that floods must not take the others' memory."""
+
+    def __init__(self, what: str, limit: int) -> None:
+        super().__init__(200, "TooLarge", f"{what} is larger than {limit >> 20} MiB, and is not read further")
+
+
+_LONGEST_MESSAGE = 1024
+"""Characters of a server's own words that are passed on, to logs, conditions and terminals."""
+
+
+def _cleaned(text: str) -> str:
+    """What a server says, on one line and without what a terminal would obey."""
+    shown = "".join(each if each.isprintable() else " " for each in text[: 4 * _LONGEST_MESSAGE])
+    shown = " ".join(shown.split())
+    shown = redacted(shown)
+    return shown if len(shown) <= _LONGEST_MESSAGE else f"{shown[: _LONGEST_MESSAGE - 1]}…"
+
+
 class _Cause(msgspec.Struct):
     reason: str = ""
     field: str = ""
@@ -179,11 +201,11 @@ def error_of(status: int, headers: Mapping[str, str], body: bytes | memoryview |
         parsed = _Status(message=text.strip() or "no body")
     details = parsed.details or _Details()
     causes = tuple((cause.reason, cause.field, cause.message) for cause in details.causes or ())
-    code = parsed.code or status
+    code = parsed.code if 100 <= parsed.code <= 599 else status
     error = _type_of(code, parsed.reason, parsed.message, {cause[0] for cause in causes}, is_status)
     asked = _seconds(headers.get("Retry-After", "")) or details.retry_after_seconds
     retry_after = min(asked, LONGEST_RETRY_AFTER) if asked > 0 else None
-    return error(code, parsed.reason, parsed.message, retry_after, causes)
+    return error(code, _cleaned(parsed.reason), _cleaned(parsed.message), retry_after, causes)
 
 
 def _type_of(code: int, reason: str, message: str, causes: set[str], is_status: bool) -> type[ApiError]:

@@ -235,7 +235,10 @@ def _parse(file: Path) -> _Kubeconfig:
     try:
         return _parsed(text, file)
     except yaml.YAMLError as error:
-        raise ConfigError(f"is not YAML: {' '.join(str(error).split())}", file=file) from error
+        mark = getattr(error, "problem_mark", None)
+        # The error itself quotes the line, which may be that of a token.
+        where = f", line {mark.line + 1}, column {mark.column + 1}" if mark is not None else ""
+        raise ConfigError(f"is not YAML{where}; correct it", file=file) from None
 
 
 class _WithoutAliases(yaml.SafeLoader):
@@ -270,6 +273,9 @@ def _check_cluster(cluster: Mapping[str, Any], file: Path, context: str) -> None
     server = cluster.get("server")
     if not _is_url(server):
         problem = f"server must be an http or https URL, not {server!r}"
+        raise ConfigError(problem, file=file, context=context)
+    if "@" in urlsplit(server).netloc:
+        problem = "server has a user or password in its URL, which is not supported; write them under users"
         raise ConfigError(problem, file=file, context=context)
     proxy = cluster.get("proxy-url")
     if proxy and not _is_url(proxy):

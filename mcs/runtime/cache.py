@@ -5,6 +5,7 @@ how fast the watch is. It never forgets on its own: what it holds stays while th
 objects and keys; what they mean is for its listeners.
 """
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import Any, Generic, TypeVar
 
@@ -47,6 +48,7 @@ class Cache(Generic[T]):
     def __init__(self, indexes: Mapping[str, Index] | None = None) -> None:
         self.is_synced = False
         self.malformed: dict[ServiceKey, str] = {}
+        self._malformed_in: Counter[str] = Counter()
         self._objects: dict[ServiceKey, T] = {}
         self._index_of = dict(indexes or {})
         self._indexed: dict[str, dict[Hashable, set[ServiceKey]]] = {name: {} for name in self._index_of}
@@ -70,6 +72,10 @@ class Cache(Generic[T]):
     def values(self, index: str) -> list[Hashable]:
         """The values that occur in an index."""
         return list(self._indexed[index])
+
+    def has_malformed_in(self, namespace: str) -> bool:
+        """True when an object of that namespace exists but could not be decoded."""
+        return self._malformed_in[namespace] > 0
 
     def listen(self, listener: Listener) -> None:
         """Call `listener` with every delta from now on, in the order they happen."""
@@ -103,7 +109,9 @@ class Cache(Generic[T]):
         """
         old = self._objects.get(key)
         self._deleted.pop(key, None)
-        was_malformed = self.malformed.pop(key, None) is not None
+        was_malformed = key in self.malformed
+        if was_malformed:
+            self._strike_off(key)
         if old is not None and not is_older(version, old.metadata.resource_version):
             self._set(key, old, None)
         if was_malformed:
@@ -121,6 +129,7 @@ class Cache(Generic[T]):
         listed = {obj.key: obj for obj in objects}
         before = self.malformed
         self.malformed = dict(malformed or {})
+        self._malformed_in = Counter(key.namespace for key in self.malformed)
         self._deleted.clear()
         for key in [key for key in self._objects if key not in listed and key not in self.malformed]:
             self._set(key, self._objects[key], None)
@@ -143,6 +152,7 @@ class Cache(Generic[T]):
         is_new = key not in self.malformed
         self.malformed[key] = version
         if is_new:
+            self._malformed_in[key.namespace] += 1
             self._tell(Delta(key, None, None))
 
     def _is_well_again(self, key: ServiceKey, version: str) -> bool:
@@ -150,8 +160,14 @@ class Cache(Generic[T]):
         malformed = self.malformed.get(key)
         if malformed is None or version == malformed or is_older(version, malformed):
             return False
-        del self.malformed[key]
+        self._strike_off(key)
         return True
+
+    def _strike_off(self, key: ServiceKey) -> None:
+        del self.malformed[key]
+        self._malformed_in[key.namespace] -= 1
+        if not self._malformed_in[key.namespace]:
+            del self._malformed_in[key.namespace]
 
     def _set(self, key: ServiceKey, old: T | None, new: T | None) -> None:
         for name, values_of in self._index_of.items():

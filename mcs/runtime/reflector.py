@@ -45,6 +45,10 @@ SETTLED = 10.0
 """Seconds that a watch without events must last before an earlier error counts as over; connecting takes at most 5."""
 
 
+WARNED_AT_MOST = 20
+"""Malformed objects of one resource that are logged: a member may send any number."""
+
+
 class Reader(Protocol):
     """What a reflector needs of a client (`mcs.kube.client.Client` is one)."""
 
@@ -203,9 +207,11 @@ class Reflector(Generic[T]):
         """Count and, the first time, log an object that cannot be decoded; its key is returned."""
         key = ServiceKey(malformed.namespace, malformed.name)
         self.status.malformed += 1
-        if (key, malformed.error) not in self._warned:
+        if (key, malformed.error) not in self._warned and len(self._warned) < WARNED_AT_MOST:
             self._warned.add((key, malformed.error))
             self._log.warning("malformed object skipped", object=str(key), error=malformed.error)
+            if len(self._warned) == WARNED_AT_MOST:
+                self._log.warning("further malformed objects are counted, not logged")
         return key
 
     def _hear(self) -> None:

@@ -95,7 +95,7 @@ def test_a_watch_asks_for_bookmarks_and_an_end(tmp_path: Path) -> None:
 
 
 def test_lines_are_found_however_they_are_cut(tmp_path: Path) -> None:
-    long = line("ADDED", service("x" * 3_000_000, "9"))
+    long = line("ADDED", service("big", "9", clusterIP="x" * 3_000_000))
     text = b"".join(
         [
             line("ADDED", service("web", "6")),
@@ -114,7 +114,7 @@ def test_lines_are_found_however_they_are_cut(tmp_path: Path) -> None:
 
         added, deleted, bookmark, big = run_virtual(main())
         assert (deleted, bookmark) == (Deleted("shop", "web", "7"), Bookmark("8"))
-        assert (added.object.metadata.name, len(big.object.metadata.name)) == ("web", 3_000_000)
+        assert (added.object.metadata.name, len(big.object.spec.cluster_ip)) == ("web", 3_000_000)
 
 
 def test_an_event_is_delivered_before_the_next_one_is_sent(tmp_path: Path) -> None:
