@@ -47,11 +47,15 @@ class Admission:
         """True when others may have to know of the export: its namespace may be exported, and there is room."""
         return self._policy.may_export_from(export.metadata.namespace) and self.beyond(export) is None
 
-    def counted(self, export: ServiceExport) -> bool:
-        """The same of an export before the last change, that of the export itself."""
+    def counts_in(self, delta: Delta[ServiceExport]) -> bool:
+        """True when others may have to know of the last change, that of an export: it counts, or did before."""
+        if delta.new is not None and self.counts(delta.new):
+            return True
         line = self._line_before
-        return self._policy.may_export_from(export.metadata.namespace) and (
-            line is None or _claim(export) < line
+        return (
+            delta.old is not None
+            and self._policy.may_export_from(delta.key.namespace)
+            and (line is None or _claim(delta.old) < line)
         )
 
     def _export_changed(self, delta: Delta[ServiceExport]) -> None:

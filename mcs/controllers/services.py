@@ -266,10 +266,7 @@ class ServicesController:
 
     def _concerned(self, cluster: ClusterId, key: ServiceKey, *, is_counted: bool) -> Touched:
         """Every cluster, or only the exporter's own where its export counts for no other."""
-        if is_counted:
-            yield from self._everywhere(key)
-        else:
-            yield cluster, Work("service", key)
+        yield from self._everywhere(key) if is_counted else [(cluster, Work("service", key))]
 
     def take_decisions(self, decisions: Decisions) -> None:
         """Whose endpoints are withdrawn may have changed."""
@@ -377,10 +374,7 @@ class ServicesController:
         elif _concerns_malformed(delta):
             yield from self._everywhere(delta.key)
         else:
-            admission = self._admissions[cluster]
-            is_counted = (old is not None and admission.counted(old)) or (
-                new is not None and admission.counts(new)
-            )
+            is_counted = self._admissions[cluster].counts_in(delta)
             yield from self._concerned(cluster, delta.key, is_counted=is_counted)
 
     def _import_touches(self, cluster: ClusterId, delta: Delta[ServiceImport]) -> Touched:

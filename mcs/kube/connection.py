@@ -277,6 +277,8 @@ def _body_of(question: _Question) -> bytes | _PermittedBody | None:
     if question.body is None or question.permit is None:
         return question.body
     return _PermittedBody(question.body, question.content_type, question.permit)
+
+
 async def _read(response: aiohttp.ClientResponse) -> bytes:
     """The whole body. Raises TooLarge for one that no API server sends, before it is held."""
     chunks, size = [], 0

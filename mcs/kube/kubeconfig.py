@@ -274,7 +274,7 @@ def _check_cluster(cluster: Mapping[str, Any], file: Path, context: str) -> None
     if not _is_url(server):
         problem = f"server must be an http or https URL, not {server!r}"
         raise ConfigError(problem, file=file, context=context)
-    if "@" in urlsplit(server).netloc:
+    if "@" in urlsplit(str(server)).netloc:
         problem = "server has a user or password in its URL, which is not supported; write them under users"
         raise ConfigError(problem, file=file, context=context)
     proxy = cluster.get("proxy-url")

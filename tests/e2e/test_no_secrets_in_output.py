@@ -63,7 +63,7 @@ def _plugin(code: str) -> Callable[[Path], dict[str, Any]]:
     def user(folder: Path) -> dict[str, Any]:
         plugin = Plugin(folder)
         plugin.does(code)
-        plugin.user["exec"]["env"] = [{"name": "CLIENT_SECRET", "value": TOKEN}]  # type: ignore[index]
+        plugin.user["exec"]["env"] = [{"name": "CLIENT_SECRET", "value": TOKEN}]
         return plugin.user
 
     return user

@@ -32,7 +32,7 @@ def test_secrets_are_left_out(case: str, text: str, shown: str) -> None:
     [
         "east: its certificate is not accepted: self-signed certificate in certificate chain (_ssl.c:1006)",
         "Cannot connect to host api.east.example.com:6443 ssl:default [Connect call failed ('127.0.0.1', 6443)]",
-        "file /home/me/.kube/config-2026-production-cluster, context 'east': does not exist; check the path",
+        "file /etc/mcs/config-2026-production-cluster, context 'east': does not exist; check the path",
         'serviceimports.multicluster.x-k8s.io "web-0123456789" is forbidden: User "system:serviceaccount:mcs:hub"',
         'Service "demo/derived-0a1b2c3d4e" is invalid: spec.trafficDistribution: Unsupported value',
         "it ended with code 1: no session, log in",
