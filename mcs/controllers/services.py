@@ -77,7 +77,9 @@ class ServicesController:
     def _engaged(self, member: Member[Work]) -> None:
         caches = self._caches[member.cluster] = ClusterCaches.of(member.caches)
         self._admissions[member.cluster] = Admission(
-            caches, self._policy.of(member.cluster), partial(self._route, member, self._admission_touches)
+            caches,
+            self._policy.of(member.cluster),
+            partial(self._route, member, lambda _, delta: self._everywhere(delta.key)),
         )
         caches.namespaces.listen(partial(self._route, member, self._namespace_touches))
         caches.services.listen(partial(self._route, member, self._service_touches))
@@ -260,9 +262,6 @@ class ServicesController:
             self._enqueue(
                 target, {export.key for export in caches.exports if cluster in (named_clusters(export) or ())}
             )
-
-    def _admission_touches(self, _: ClusterId, delta: Delta[ServiceExport]) -> Touched:
-        yield from self._everywhere(delta.key)
 
     def _concerned(self, cluster: ClusterId, key: ServiceKey, *, is_counted: bool) -> Touched:
         """Every cluster, or only the exporter's own where its export counts for no other."""
