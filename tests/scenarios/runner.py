@@ -4,9 +4,10 @@ apply: {in: [clusters], objects: [short forms], for: n}  patch: {in: …, object
 delete: {in: …, object: "Kind ns/name"}              wait: seconds
 controller: {start: [members], auto export: labels, unreachable: drain | keep, grace: seconds} | stop
                                                      api: {of: cluster, do: compact | drop watches | stop | start |
-rival: the same, of a second controller                   refuse watches | allow watches | define}
+rival: the same, of a second controller                   refuse watches | allow watches | define | hang}
 mesh: the same, of one controller in each member, or in those in `of: […]`
 expect: {cluster: {…}}                               remember: [clusters]
+expect in: {seconds: number, of: {cluster: {…}}}     the same with another patience
 untouched: {in: …, objects: […]}                     quiet: seconds
 kept: {in: …, objects: […]}                          repeat: {times: number, steps: […]}
 mirrors untouched: {in: …, services: [ns/name]}      delete mirrors: {in: …, service: ns/name}
@@ -145,9 +146,12 @@ class Scenario:
     async def _api(self, what: Json) -> None:
         await self._world.order(what["of"], what["do"])
 
-    async def _expect(self, what: Json) -> None:
+    async def _expect_in(self, what: Json) -> None:
+        await self._expect(what["of"], what["seconds"])
+
+    async def _expect(self, what: Json, seconds: float | None = None) -> None:
         loop = asyncio.get_running_loop()
-        end = loop.time() + self._world.patience
+        end = loop.time() + (self._world.patience if seconds is None else seconds)
         while True:
             began = loop.time()
             problems = [

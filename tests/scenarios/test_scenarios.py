@@ -15,7 +15,11 @@ from tests.scenarios.world import running_world
 FILES = sorted(Path(__file__).parent.glob("*.yaml"))
 SANDBOX_ONLY = {
     "c04-publish-not-ready-addresses",
+    "e03-cluster-silent-and-kept",
     "e03-cluster-silent-then-drained",
+    "e03-cut-off-from-most",
+    "e10-one-that-never-answers",
+    "e12-clock-ahead",
     "member-that-becomes-another",
     "namespace-replaced-while-watches-are-broken",
     "traffic-distribution-refused",
@@ -39,6 +43,7 @@ def test_scenario(file: Path, tmp_path: Path) -> None:
             undefined=scenario.get("undefined", ()),
             single_stack=scenario.get("single stack", ()),
             older=scenario.get("older", ()),
+            ahead=scenario.get("ahead", {}),
         ) as world:
             await Scenario(world).run(scenario["steps"])
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from ipaddress import ip_network
 from pathlib import Path
 
@@ -36,7 +37,7 @@ from mcs.model.resources import Resource
 from mcs.model.selectors import parse_selector
 from mcs.sandbox.apply.causes import not_supported
 from mcs.sandbox.errors import internal, invalid
-from mcs.sandbox.http.server import ApiServer, kubeconfig
+from mcs.sandbox.http.server import HOST, ApiServer, kubeconfig
 from mcs.sandbox.resources import ResourceType
 from mcs.sandbox.rules.addresses import Network
 from mcs.sandbox.store import Object
@@ -61,6 +62,10 @@ LOOPBACK = Listen("127.0.0.1", 0)
 def virtual_now() -> datetime:
     """The wall clock of a scenario: it moves with the loop's clock."""
     return BIRTH + timedelta(seconds=asyncio.get_running_loop().time())
+
+
+def _clock_ahead(seconds: float) -> datetime:
+    return virtual_now() + timedelta(seconds=seconds)
 
 
 class Programs:
@@ -199,6 +204,7 @@ class World(Programs):
             config,
         )
         self.servers = servers
+        self._mute: dict[str, asyncio.Server] = {}
 
     def writes(self) -> dict[str, int]:
         """Requests that may change something, by cluster, Leases left out."""
@@ -233,12 +239,24 @@ class World(Programs):
                 server.refuse_watches(None)
             case "stop":
                 await server.stop()
+            case "hang":
+                await server.stop()
+                self._mute[name] = await asyncio.start_server(_never_answer, HOST, server.port)
             case "start":
+                if (mute := self._mute.pop(name, None)) is not None:
+                    mute.close()
                 await server.start()
             case "define":
                 await define(self.apis[name])
             case unknown:
                 raise ValueError(unknown)
+
+
+async def _never_answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Take the connection, and whatever is sent, and say nothing."""
+    with suppress(ConnectionError):
+        await reader.read()
+    writer.close()
 
 
 async def define(api: Api) -> None:
@@ -275,11 +293,12 @@ async def running_world(
     undefined: Sequence[str] = (),
     single_stack: Sequence[str] = (),
     older: Sequence[str] = (),
+    ahead: Mapping[str, float] | None = None,
 ) -> AsyncIterator[World]:
     """Sandbox clusters with a DNS server each and, unless they are in `undefined`, our CRDs.
 
     Those in `single_stack` have IPv4 only, those in `older` take of all values of trafficDistribution PreferClose only,
-    as Kubernetes 1.33 does. The controller is started by the scenario.
+    as Kubernetes 1.33 does. The clocks of those in `ahead` are so many seconds ahead. The controller is started by the scenario.
     """
     async with AsyncExitStack() as stack:
         stack.enter_context(_cpu_time_limit())
@@ -287,7 +306,7 @@ async def running_world(
             name: await stack.enter_async_context(
                 ApiServer(
                     name,
-                    now=virtual_now,
+                    now=partial(_clock_ahead, (ahead or {}).get(name, 0)),
                     service_ranges=_service_ranges(number)[: 1 if name in single_stack else 2],
                 )
             )
