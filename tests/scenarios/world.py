@@ -298,7 +298,8 @@ async def running_world(
     """Sandbox clusters with a DNS server each and, unless they are in `undefined`, our CRDs.
 
     Those in `single_stack` have IPv4 only, those in `older` take of all values of trafficDistribution PreferClose only,
-    as Kubernetes 1.33 does. The clocks of those in `ahead` are so many seconds ahead. The controller is started by the scenario.
+    as Kubernetes 1.33 does, and the clocks of those in `ahead` are so many seconds ahead. The controller is started by
+    the scenario.
     """
     async with AsyncExitStack() as stack:
         stack.enter_context(_cpu_time_limit())
