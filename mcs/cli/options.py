@@ -1,6 +1,5 @@
 """What the user writes on the command line, as checked values. Mistakes become one sentence that says what to do."""
 
-import re
 from collections.abc import Sequence
 from datetime import timedelta
 from ipaddress import ip_address
@@ -8,8 +7,8 @@ from pathlib import Path
 
 from mcs.cli.problems import WrongOptionError
 from mcs.controllers.processes import DnsOptions, Listen
-from mcs.controllers.withdrawal import Terms
 from mcs.membership.tokens import SHORTEST_LIFE
+from mcs.membership.withdrawal import Terms, parse_grace
 from mcs.model.names import ClusterId, ServiceKey, cluster_id_error, is_dns_label
 from mcs.model.selectors import Selector, parse_selector
 from mcs.runtime.leader import LeasePlace
@@ -17,9 +16,6 @@ from mcs.services.validity import is_denied
 from mcs_dns.zone import Zone
 
 MOST_WORKERS = 64
-_DURATION = re.compile(r"(?P<number>[0-9]{1,9})(?P<unit>[smh]?)")
-_SECONDS = {"s": 1, "m": 60, "h": 3600}
-_LONGEST_GRACE = 10 * 365 * 86400
 LOG_LEVELS = ("debug", "info", "warning", "error")
 
 
@@ -150,13 +146,12 @@ def parse_unreachable(policy: str, grace: str) -> Terms:
     """What becomes of the endpoints of a member that is unreachable, after how long. Raises WrongOptionError."""
     if policy not in ("drain", "keep"):
         raise WrongOptionError(f"--unreachable {policy!r} is not known; use drain or keep")
-    found = _DURATION.fullmatch(grace)
-    if found is None:
+    length = parse_grace(grace)
+    if length is None:
         raise WrongOptionError(
             f"--unreachable-grace {grace!r} is no duration; write for example 30s, 5m or 1h, or 0 for ever"
         )
-    seconds = int(found["number"]) * _SECONDS[found["unit"] or "s"]
-    return Terms("keep" if policy == "keep" else "drain", timedelta(seconds=min(seconds, _LONGEST_GRACE)))
+    return Terms("keep" if policy == "keep" else "drain", length)
 
 
 def parse_auto_export(text: str | None) -> Selector | None:

@@ -26,14 +26,16 @@ from mcs.controllers.propagation import Propagation
 from mcs.controllers.ranges import RangesController
 from mcs.controllers.registry import RegistryController, RegistryOptions
 from mcs.controllers.services import ServicesController
-from mcs.controllers.withdrawal import Terms, WithdrawalController
+from mcs.controllers.withdrawal import WithdrawalController
 from mcs.controllers.zone import ZoneFeed
 from mcs.kube.client import Client as KubernetesClient
 from mcs.kube.config import connect
 from mcs.kube.connection import Permit
 from mcs.kube.errors import ResourceMissing
+from mcs.membership.withdrawal import Terms, terms_of
 from mcs.model.names import ClusterId
 from mcs.model.policy import DEFAULT_POLICY, Policy
+from mcs.model.resources import KUBEFED_CLUSTERS
 from mcs.model.selectors import Selector
 from mcs.runtime.fleet import Client, Fleet, Member, Reachability
 from mcs.runtime.leader import LeaderElector
@@ -285,7 +287,7 @@ class ControllerProcess(Process):
         self.services = ServicesController(self.fleet, clock, targets, policy)
         registry.register(RefusalsCollector(self.fleet, self.services.refusals.counts))
         self.withdrawal = WithdrawalController(
-            self.fleet, clock, self.services.take_decisions, lambda _: terms
+            self.fleet, clock, self.services.take_decisions, partial(self._terms, terms), self._recorded
         )
         registry.register(
             MembersCollector(lambda: self.withdrawal.outages, lambda: self.withdrawal.decisions)
@@ -302,6 +304,7 @@ class ControllerProcess(Process):
             )
             self._beside["registry"] = members_of.run
             registry.register(TokensCollector(lambda: members_of.tokens.lives))
+            members_of.host.caches[KUBEFED_CLUSTERS.plural].listen(lambda _: self.withdrawal.wake())
             registry.register(RegistryCollector(lambda: members_of.orphans, lambda: members_of.refusals))
 
     def missing(self) -> list[str]:
@@ -310,6 +313,14 @@ class ControllerProcess(Process):
         if self.registry is not None and not self.registry.host.is_seen:
             lines.insert(0, _shown(self.registry.host).replace("cluster host", "registry"))
         return lines
+
+    def _terms(self, default: Terms, cluster: ClusterId) -> Terms:
+        registration = self.registry.registrations.get(cluster) if self.registry is not None else None
+        return terms_of(registration.metadata.annotations, default) if registration is not None else default
+
+    def _recorded(self, cluster: ClusterId) -> str:
+        health = self.registry.healths.get(cluster) if self.registry is not None else None
+        return health.unreachable_since if health is not None else ""
 
     async def _reconciled(self, cluster: ClusterId, work: Work) -> None:
         if self.leader is None:

@@ -15,32 +15,26 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mcs.controllers.clusters import ClusterCaches
-from mcs.membership.withdrawal import DEFAULT_GRACE, Decisions, ObservedMember, Outage, Policy, decide
-from mcs.model.meta import timestamp
+from mcs.membership.withdrawal import Decisions, ObservedMember, Outage, Terms, decide
+from mcs.model.meta import parse_timestamp, timestamp
 from mcs.model.names import ClusterId, ServiceKey
 from mcs.runtime.fleet import CRD_MISSING, Fleet, Member, Reachability
 
 log = structlog.get_logger(__name__)
 
 
-class Terms(Struct, frozen=True):
-    """What holds for a member that is unreachable, and since when it is drained, if it is."""
-
-    policy: Policy = "drain"
-    grace: timedelta = DEFAULT_GRACE
-    drained: str | None = None
-
-
 class _Outage(Struct, frozen=True):
     since: str
-    noticed: float
+    began: float
+    """By the loop's clock."""
     problem: str
 
 
 class WithdrawalController:
     """Holds `decisions`, and gives them to `take` whenever one has changed.
 
-    `terms` gives what holds for a member; `clock` is the wall clock by which outages are dated.
+    `terms` gives what holds for a member, and `recorded` since when its registration says that it is unreachable, so
+    that a restart does not begin to count anew. `clock` is the wall clock by which outages are dated.
     """
 
     def __init__(
@@ -49,12 +43,14 @@ class WithdrawalController:
         clock: Callable[[], datetime],
         take: Callable[[Decisions], None],
         terms: Callable[[ClusterId], Terms] = lambda _: Terms(),
+        recorded: Callable[[ClusterId], str] = lambda _: "",
     ) -> None:
         self.decisions = Decisions({})
         self._fleet = fleet
         self._clock = clock
         self._take = take
         self._terms = terms
+        self._recorded = recorded
         self._outages: dict[ClusterId, _Outage] = {}
         self._woken = asyncio.Event()
         fleet.follow(self._engaged, self._disengaged)
@@ -110,22 +106,27 @@ class WithdrawalController:
             cluster=cluster,
             is_reachable=is_reachable,
             outage=self._measured(outage) if outage is not None else None,
-            policy=terms.policy,
-            grace=terms.grace,
-            drained=terms.drained,
+            terms=terms,
         )
 
     def _note(self, cluster: ClusterId, problem: str) -> None:
         """An outage begins or goes on. The first error may be that of a broken watch; what was told does not change."""
         noted = self._outages.get(cluster)
         if noted is None:
-            noted = _Outage(timestamp(self._clock()), asyncio.get_running_loop().time(), problem)
+            noted = self._new_outage(cluster, problem)
         elif self.decisions.verdict(cluster) != "withdraw":
             noted = replace(noted, problem=problem)
         self._outages[cluster] = noted
 
+    def _new_outage(self, cluster: ClusterId, problem: str) -> _Outage:
+        now, began = self._clock(), asyncio.get_running_loop().time()
+        recorded = parse_timestamp(self._recorded(cluster))
+        if recorded is None or recorded > now:
+            return _Outage(timestamp(now), began, problem)
+        return _Outage(timestamp(recorded), began - (now - recorded).total_seconds(), problem)
+
     def _measured(self, outage: _Outage) -> Outage:
-        length = timedelta(seconds=asyncio.get_running_loop().time() - outage.noticed)
+        length = timedelta(seconds=asyncio.get_running_loop().time() - outage.began)
         return Outage(outage.since, length, outage.problem)
 
     def _tell(self, cluster: ClusterId, before: Decisions, now: Decisions) -> None:

@@ -5,6 +5,7 @@ that the last ready endpoints of a service stay whatever is decided here, is the
 unreachable, and since when, is observed by the shell.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import Literal
@@ -12,6 +13,7 @@ from typing import Literal
 from msgspec import Struct
 
 from mcs.model.names import ClusterId
+from mcs.model.registration import DRAINED_ANNOTATION, UNREACHABLE_ANNOTATION, UNREACHABLE_GRACE_ANNOTATION
 
 Policy = Literal["drain", "keep"]
 """What becomes of the endpoints of a member that stays away: withdrawn after the grace, or kept for ever."""
@@ -20,6 +22,47 @@ Verdict = Literal["serve", "withdraw", "leave"]
 """Serve the member's endpoints, withdraw them, or leave them as they are, whatever an earlier verdict made of them."""
 
 DEFAULT_GRACE = timedelta(minutes=5)
+_LONGEST_GRACE = timedelta(days=3650)
+_DURATION = re.compile(
+    r"(?:(?P<hours>[0-9]{1,6})h)?(?:(?P<minutes>[0-9]{1,6})m)?(?:(?P<seconds>[0-9]{1,6})s)?"
+)
+
+
+class Terms(Struct, frozen=True):
+    """What holds for a member that is unreachable, and for one that is drained.
+
+    `grace` is how long an outage is borne before endpoints are withdrawn; zero: for ever. `is_drained` when an operator
+    wants the member drained, whatever its state.
+    """
+
+    policy: Policy = "drain"
+    grace: timedelta = DEFAULT_GRACE
+    is_drained: bool = False
+
+
+def parse_grace(text: str) -> timedelta | None:
+    """The duration that a Go duration of hours, minutes and seconds means ("5m", "1h30m", "0"), at most ten years.
+
+    None when it is no such duration.
+    """
+    found = _DURATION.fullmatch(text)
+    if text == "0":
+        return timedelta()
+    if found is None or not text:
+        return None
+    parts = {unit: int(number) for unit, number in found.groupdict("0").items()}
+    return min(timedelta(**parts), _LONGEST_GRACE)
+
+
+def terms_of(annotations: Mapping[str, str], default: Terms) -> Terms:
+    """What a registration says of its member; what it does not say, or cannot be understood, is as in `default`."""
+    policy = annotations.get(UNREACHABLE_ANNOTATION, "")
+    grace = parse_grace(annotations.get(UNREACHABLE_GRACE_ANNOTATION, ""))
+    return Terms(
+        "keep" if policy == "keep" else "drain" if policy == "drain" else default.policy,
+        default.grace if grace is None else grace,
+        annotations.get(DRAINED_ANNOTATION) == "true",
+    )
 
 
 class Outage(Struct, frozen=True):
@@ -35,18 +78,12 @@ class Outage(Struct, frozen=True):
 
 
 class ObservedMember(Struct, frozen=True, kw_only=True):
-    """What decides on one member. `outage` is None also while nothing is known of a member that is not `is_reachable`.
-
-    `drained` is since when an operator wants it drained (RFC 3339, or any other word); None: nobody does.
-    """
+    """What decides on one member. One that is neither `is_reachable` nor has an `outage` is not known yet."""
 
     cluster: ClusterId
     is_reachable: bool
     outage: Outage | None = None
-    policy: Policy = "drain"
-    grace: timedelta = DEFAULT_GRACE
-    """How long an outage is borne before endpoints are withdrawn; zero: for ever."""
-    drained: str | None = None
+    terms: Terms = Terms()
 
 
 class Decision(Struct, frozen=True):
@@ -102,8 +139,8 @@ def decide(members: Iterable[ObservedMember]) -> Decisions:
 
 def _decision(member: ObservedMember, cut_off: str) -> Decision:
     outage = member.outage
-    if member.drained is not None:
-        return Decision("withdraw", f"is drained since {member.drained}", is_away=outage is not None)
+    if member.terms.is_drained:
+        return Decision("withdraw", "is drained by an operator", is_away=outage is not None)
     if outage is None:
         return Decision("serve" if member.is_reachable else "leave")
     reason = f"is unreachable since {outage.since}"
@@ -118,19 +155,19 @@ def _verdict_on_outage(member: ObservedMember, reason: str, cut_off: str) -> tup
     if cut_off:
         return "leave", reason, f"{cut_off} and withdraws nothing"
     if _left(member) is not None:
-        return "leave", reason, f"its endpoints are kept for {_in_words(member.grace)}"
+        return "leave", reason, f"its endpoints are kept for {_in_words(member.terms.grace)}"
     return "withdraw", reason, "its endpoints are withdrawn"
 
 
 def _is_withdrawn_in_time(member: ObservedMember) -> bool:
-    return member.policy == "drain" and member.grace > timedelta()
+    return member.terms.policy == "drain" and member.terms.grace > timedelta()
 
 
 def _left(member: ObservedMember) -> timedelta | None:
     """How much of the grace is left; None when it is over or nobody counts."""
-    if member.drained is not None or member.outage is None or not _is_withdrawn_in_time(member):
+    if member.terms.is_drained or member.outage is None or not _is_withdrawn_in_time(member):
         return None
-    left = member.grace - member.outage.length
+    left = member.terms.grace - member.outage.length
     return left if left > timedelta() else None
 
 

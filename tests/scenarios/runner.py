@@ -44,7 +44,7 @@ from ipaddress import ip_address
 from itertools import chain
 from typing import Any, NamedTuple
 
-from mcs.controllers.withdrawal import Terms
+from mcs.membership.withdrawal import Terms
 from mcs.model.names import SERVICE_NAME_LABEL, SOURCE_CLUSTER_LABEL
 from mcs.model.resources import (
     ENDPOINT_SLICES,

@@ -30,7 +30,7 @@ from mcs.controllers.processes import (
     Process,
     client_opener,
 )
-from mcs.controllers.withdrawal import Terms
+from mcs.membership.withdrawal import Terms
 from mcs.model.meta import KubernetesObject
 from mcs.model.names import ClusterId
 from mcs.model.resources import Resource

@@ -6,7 +6,16 @@ from datetime import timedelta
 
 import pytest
 
-from mcs.membership.withdrawal import ObservedMember, Outage, Policy, Verdict, decide
+from mcs.membership.withdrawal import (
+    ObservedMember,
+    Outage,
+    Policy,
+    Terms,
+    Verdict,
+    decide,
+    parse_grace,
+    terms_of,
+)
 from mcs.model.names import ClusterId
 
 WEST = ClusterId("west")
@@ -20,7 +29,7 @@ def member(
     *,
     policy: Policy = "drain",
     grace: float = 300,
-    drained: str | None = None,
+    drained: bool = False,
     reachable: bool | None = None,
 ) -> ObservedMember:
     """A member that has been away for so many seconds; None: it is reachable unless said otherwise."""
@@ -28,9 +37,7 @@ def member(
         cluster=ClusterId(cluster),
         is_reachable=away is None if reachable is None else reachable,
         outage=None if away is None else Outage(SINCE, timedelta(seconds=away), "Timeout"),
-        policy=policy,
-        grace=timedelta(seconds=grace),
-        drained=drained,
+        terms=Terms(policy, timedelta(seconds=grace), drained),
     )
 
 
@@ -50,9 +57,9 @@ OTHERS = (member("a"), member("b"), member("c"))
         ("a grace of zero lasts for ever", member(away=1e6, grace=0), "serve", None),
         ("kept is kept", member(away=1e6, policy="keep"), "serve", None),
         ("kept within the grace, too", member(away=1, policy="keep"), "serve", None),
-        ("whoever is drained is withdrawn while it is reachable", member(drained=SINCE), "withdraw", None),
-        ("and while it is away", member(away=1, drained=SINCE), "withdraw", None),
-        ("also where outages are kept", member(drained=SINCE, policy="keep"), "withdraw", None),
+        ("whoever is drained is withdrawn while it is reachable", member(drained=True), "withdraw", None),
+        ("and while it is away", member(away=1, drained=True), "withdraw", None),
+        ("also where outages are kept", member(drained=True, policy="keep"), "withdraw", None),
     ],
 )
 def test_the_verdict_on_one_member_among_others(
@@ -88,14 +95,14 @@ def test_with_more_than_half_away_nothing_changes(
 
 
 def test_members_drained_by_an_operator_are_withdrawn_also_when_more_than_half_are_away() -> None:
-    decisions = decide((member("a", 1000), member("b", 1000, drained="Friday"), member(drained="Friday")))
+    decisions = decide((member("a", 1000), member("b", 1000, drained=True), member(drained=True)))
 
     assert decisions.is_cut_off
-    assert decisions.withdrawn == {"b": "is drained since Friday", "west": "is drained since Friday"}
+    assert decisions.withdrawn == {"b": "is drained by an operator", "west": "is drained by an operator"}
 
 
 def test_those_who_are_drained_are_not_away() -> None:
-    assert not decide((member("a", 1000), member("b", drained="now"), member())).is_cut_off
+    assert not decide((member("a", 1000), member("b", drained=True), member())).is_cut_off
 
 
 def test_the_next_change_is_the_first_end_of_a_grace_and_none_while_cut_off() -> None:
@@ -118,7 +125,7 @@ def test_a_cluster_that_is_no_member_is_left_as_it_is() -> None:
         (member(away=301), (), AWAY,
          "1 of 1 members are, so this controller takes itself for cut off and withdraws nothing"),
         (member(away=9, policy="keep"), OTHERS, AWAY, "its endpoints are kept"),
-        (member(drained=SINCE), OTHERS, "is drained since 2026-01-01T00:00:00Z", ""),
+        (member(drained=True), OTHERS, "is drained by an operator", ""),
         (member(), OTHERS, "", ""),
     ],
 )  # fmt: skip
@@ -135,3 +142,48 @@ def test_the_reason_does_not_change_while_the_outage_lasts() -> None:
     reasons = {decide((member(away=away), *OTHERS)).of[WEST].reason for away in (0, 299, 300, 9999)}
 
     assert len(reasons) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("0", 0),
+        ("30s", 30),
+        ("1h30m", 5400),
+        ("5m0s", 300),
+        ("45", None),
+        ("5m", 300),
+        ("2h", 7200),
+        ("999999h", 3650 * 86400),
+        ("", None),
+        ("5 m", None),
+        ("-5m", None),
+        ("1.5h", None),
+        ("5d", None),
+        ("٣m", None),
+    ],
+)
+def test_how_a_grace_is_written(text: str, seconds: float | None) -> None:
+    assert parse_grace(text) == (None if seconds is None else timedelta(seconds=seconds))
+
+
+DEFAULT = Terms("keep", timedelta(seconds=9))
+
+
+@pytest.mark.parametrize(
+    ("sentence", "said", "expected"),
+    [
+        ("nothing is said", {}, DEFAULT),
+        ("drained, and when", {"unreachable": "drain", "unreachable-grace": "1m"}, Terms(grace=timedelta(minutes=1))),
+        ("kept, after the grace of all", {"unreachable": "keep"}, DEFAULT),
+        ("what is not understood is as not said", {"unreachable": "Keep!", "unreachable-grace": "soon"}, DEFAULT),
+        ("drained by an operator", {"drained": "true"}, Terms("keep", timedelta(seconds=9), is_drained=True)),
+        ("drained is only what says true", {"drained": "no"}, DEFAULT),
+    ],
+)  # fmt: skip
+def test_what_a_registration_says_goes_before_what_holds_for_the_set(
+    sentence: str, said: dict[str, str], expected: Terms
+) -> None:
+    annotations = {f"mcs-controller/{name}": value for name, value in said.items()}
+
+    assert terms_of(annotations, DEFAULT) == expected, sentence
