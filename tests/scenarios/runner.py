@@ -203,21 +203,17 @@ class Scenario:
             assert len(changed) <= what["at most"], f"{cluster}: {changed} changed"
 
     async def _mirrors_untouched(self, what: Json) -> None:
-        for cluster in _listed(what["in"]):
-            for service in what["services"]:
-                now = {
-                    (obj["metadata"]["uid"], obj["metadata"]["resourceVersion"])
-                    for _, obj in await self._mirror_slices(cluster, service)
-                }
-                before = {(each.uid, each.resource_version) for each in self._remembered.values()}
-                assert now, f"{cluster}: {service} has no mirrors"
-                assert now <= before, f"{cluster}: mirrors of {service} are {now}"
+        await self._same_mirrors(what, "uid", "resourceVersion")
 
     async def _mirrors_kept(self, what: Json) -> None:
-        before = {each.uid for each in self._remembered.values()}
+        await self._same_mirrors(what, "uid")
+
+    async def _same_mirrors(self, what: Json, *fields: str) -> None:
+        before = {each[: len(fields)] for each in self._remembered.values()}
         for cluster in _listed(what["in"]):
             for service in what["services"]:
-                now = {obj["metadata"]["uid"] for _, obj in await self._mirror_slices(cluster, service)}
+                slices = await self._mirror_slices(cluster, service)
+                now = {tuple(obj["metadata"][field] for field in fields) for _, obj in slices}
                 assert now, f"{cluster}: {service} has no mirrors"
                 assert now <= before, f"{cluster}: mirrors of {service} are {now}"
 
