@@ -32,9 +32,11 @@ OPTIONS: Manifest = {
     "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}},
     "prometheusRule": {"enabled": True, "labels": {"release": "prometheus"}},
 }
+REGISTRY: Manifest = {"controller": {"enabled": True, "registry": {"enabled": True, "namespace": "default"}}}
 ROLES: dict[str, Manifest] = {
     "member": IMAGE,
     "hub": IMAGE | HUB | {"member": {"enabled": False}},
+    "hub with a registry": IMAGE | REGISTRY | {"member": {"enabled": False}},
     "both": IMAGE | HUB,
     "both, with every option": IMAGE | OPTIONS | {"controller": HUB["controller"] | PLACEMENT},
     "member without DNS": {"member": {"dns": {"enabled": False}}},
@@ -74,6 +76,8 @@ def _access(account: str) -> set[str]:
 OBJECTS = {
     "member": _access("mcs-hub") | _DNS,
     "hub": _CONTROLLER,
+    "hub with a registry": _CONTROLLER
+    | {"Role/mcs-controller-registry", "RoleBinding/mcs-controller-registry"},
     "both": _access("mcs-hub") | _DNS | _CONTROLLER,
     "both, with every option": _access("mcs-hub") | _DNS | _CONTROLLER | _OPTIONS,
     "member without DNS": _access("mcs-hub"),

@@ -24,3 +24,13 @@
 {{- define "mcs.accessName" -}}
 {{ include "mcs.name" . }}-{{ ternary "reader" "hub" (eq .Values.shape "mesh") }}
 {{- end -}}
+
+{{/* What a controller asks of the host, in the namespace of the registrations alone. */}}
+{{- define "mcs.registryRules" -}}
+# Tokens that end are replaced there.
+- {apiGroups: [""], resources: [secrets], verbs: [list, watch, patch]}
+# It registers the kubeconfigs of labelled Secrets.
+- {apiGroups: [core.kubefed.io], resources: [kubefedclusters], verbs: [get, list, watch, create, patch]}
+- {apiGroups: [core.kubefed.io], resources: [kubefedclusters/status], verbs: [patch]}
+- {apiGroups: [""], resources: [events], verbs: [create]}
+{{- end -}}
