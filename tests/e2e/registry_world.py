@@ -72,6 +72,15 @@ class Registry:
             },
         )
 
+    async def write_status(self, name: str, status: Json) -> None:
+        """Change the status of a registration, as nobody but the controller should."""
+        api = self.world.servers["host"].api
+        kind = api.registry.find(KUBEFED_CLUSTERS.group, KUBEFED_CLUSTERS.version, KUBEFED_CLUSTERS.plural)
+        assert kind is not None
+        present = await self.registration(name)
+        assert present is not None
+        api.update_status(kind, present | {"status": present["status"] | status})
+
     async def leave(self, name: str) -> None:
         """Delete a registration; our finalizer holds it until the cluster has left."""
         await self.host.delete(KUBEFED_CLUSTERS, SYSTEM, name)

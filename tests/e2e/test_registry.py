@@ -65,6 +65,27 @@ def test_what_came_from_a_member_that_leaves_goes_everywhere_and_nothing_else(
     run_virtual(run())
 
 
+def test_a_member_that_has_left_may_join_again(tmp_path: Path) -> None:
+    """E7 after E4: whoever comes back is as good as new, also as an exporter."""
+
+    async def run() -> None:
+        async with running_registry(["a", "b"], tmp_path) as registry, registry.controlled() as process:
+            for name in "ab":
+                await registry.export(name, f"of-{name}")
+            await joined(registry, "a", "b")
+            both = {"of-a": ["a"], "of-b": ["b"]}
+            for _ in range(3):
+                await registry.leave("b")
+                await settled()
+                assert await registry.sources("a") == {"of-a": ["a"]}
+                assert process.fleet.left == {ClusterId("b")}
+                await joined(registry, "b")
+                assert await registry.sources("a") == await registry.sources("b") == both
+                assert process.fleet.left == set()
+
+    run_virtual(run())
+
+
 def test_a_leave_that_was_asked_for_while_no_controller_ran_is_done_by_the_next(tmp_path: Path) -> None:
     async def run() -> None:
         async with running_registry(["a", "b"], tmp_path) as registry:

@@ -15,8 +15,9 @@ from tests.e2e.registry_world import READY, SYSTEM, joined, running_registry, se
 from tests.e2e.scraping import scraped
 
 
-def test_status_writes_of_a_registration_restart_nothing(tmp_path: Path) -> None:
-    """E9: nor does any other change that says nothing of how the cluster is reached."""
+@pytest.mark.parametrize("what", ["status", "annotation"])
+def test_what_says_nothing_of_how_a_cluster_is_reached_restarts_nothing(tmp_path: Path, what: str) -> None:
+    """E9: also when it changes a hundred times."""
 
     async def run() -> None:
         async with running_registry(["a", "b"], tmp_path) as registry, registry.controlled() as process:
@@ -24,8 +25,11 @@ def test_status_writes_of_a_registration_restart_nothing(tmp_path: Path) -> None
             before = {name: dict(registry.world.servers[name].requests) for name in "ab"}
             member = process.fleet.members[ClusterId("a")]
             for number in range(100):
-                noted = {"metadata": {"annotations": {"example.com/seen": str(number)}}}
-                await registry.host.merge(KUBEFED_CLUSTERS, SYSTEM, "a", noted)
+                if what == "status":
+                    await registry.write_status("a", {"kubernetesVersion": f"v1.{number}.0"})
+                else:
+                    noted = {"metadata": {"annotations": {"example.com/seen": str(number)}}}
+                    await registry.host.merge(KUBEFED_CLUSTERS, SYSTEM, "a", noted)
             await settled(1)
             after = {name: dict(registry.world.servers[name].requests) for name in "ab"}
             for name in "ab":
