@@ -29,6 +29,8 @@ OPTIONS: Manifest = {
         "dns": {"clusterIP": "10.100.0.53", **PLACEMENT},
     },
     "networkPolicy": {"enabled": True},
+    "policy": {"precedence": "first-seen", "defaults": {"caps": {"exports": 500}}},
+    "admissionPolicy": {"enabled": True},
     "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}},
     "prometheusRule": {"enabled": True, "labels": {"release": "prometheus"}},
 }
@@ -65,6 +67,9 @@ _OPTIONS = {
     "NetworkPolicy/mcs-controller",
     "NetworkPolicy/mcs-dns",
     "ServiceMonitor/mcs",
+    "ConfigMap/mcs-controller-policy",
+    "ValidatingAdmissionPolicy/mcs-own-objects-only",
+    "ValidatingAdmissionPolicyBinding/mcs-own-objects-only",
     "PrometheusRule/mcs",
 }
 
