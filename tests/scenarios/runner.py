@@ -44,6 +44,7 @@ from ipaddress import ip_address
 from itertools import chain
 from typing import Any, NamedTuple
 
+from mcs.membership.policy import parse_policy
 from mcs.membership.withdrawal import Terms
 from mcs.model.names import SERVICE_NAME_LABEL, SOURCE_CLUSTER_LABEL
 from mcs.model.resources import (
@@ -127,7 +128,8 @@ class Scenario:
     async def _controller(self, what: Json | str) -> None:
         if isinstance(what, dict):
             terms = Terms(what.get("unreachable", "drain"), timedelta(seconds=what.get("grace", 300)))
-            await self._world.start_controller(what["start"], what.get("auto export"), terms)
+            policy = parse_policy(what.get("policy"))
+            await self._world.start_controller(what["start"], what.get("auto export"), terms, policy)
         else:
             await self._world.stop_controller()
 

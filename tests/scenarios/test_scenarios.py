@@ -20,6 +20,7 @@ SANDBOX_ONLY = {
     "e03-cut-off-from-most",
     "e10-one-that-never-answers",
     "e12-clock-ahead",
+    "first-seen-is-not-flipped",
     "member-that-becomes-another",
     "namespace-replaced-while-watches-are-broken",
     "traffic-distribution-refused",

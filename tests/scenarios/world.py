@@ -33,6 +33,7 @@ from mcs.controllers.processes import (
 from mcs.membership.withdrawal import Terms
 from mcs.model.meta import KubernetesObject
 from mcs.model.names import ClusterId
+from mcs.model.policy import DEFAULT_POLICY, Policy
 from mcs.model.resources import Resource
 from mcs.model.selectors import parse_selector
 from mcs.sandbox.apply.causes import not_supported
@@ -86,10 +87,14 @@ class Programs:
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     async def start_controller(
-        self, members: Sequence[str], auto_export: str | None = None, terms: Terms | None = None
+        self,
+        members: Sequence[str],
+        auto_export: str | None = None,
+        terms: Terms | None = None,
+        policy: Policy = DEFAULT_POLICY,
     ) -> None:
         """Start a controller for these members, that exports the Services of a label selector if there is one."""
-        self.controller = self._controller(members, auto_export=auto_export, terms=terms)
+        self.controller = self._controller(members, auto_export=auto_export, terms=terms, policy=policy)
         await self._start("controller", self.controller)
 
     async def start_rival(self, members: Sequence[str]) -> None:
@@ -117,12 +122,14 @@ class Programs:
         targets: frozenset[ClusterId] | None = None,
         auto_export: str | None = None,
         terms: Terms | None = None,
+        policy: Policy = DEFAULT_POLICY,
     ) -> ControllerProcess:
         controller = ControllerProcess(
             {ClusterId(name): client_opener(name, [self._config], name, self.counts) for name in members},
             targets=targets,
             auto_export=None if auto_export is None else parse_selector(auto_export),
             terms=terms or Terms(),
+            policy=policy,
             clock=self._clock,
             requests=self.counts,
         )
