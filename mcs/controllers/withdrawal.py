@@ -52,6 +52,8 @@ class WithdrawalController:
         self._terms = terms
         self._recorded = recorded
         self._outages: dict[ClusterId, _Outage] = {}
+        self._sighted: float | None = None
+        """When this controller found that it is not cut off any more, by the loop's clock."""
         self._woken = asyncio.Event()
         fleet.follow(self._engaged, self._disengaged)
 
@@ -83,8 +85,11 @@ class WithdrawalController:
         self.wake()
 
     def _decide(self) -> None:
-        before, now = self.decisions, decide(map(self._observe, list(self._fleet.members.values())))
-        self.decisions = now
+        before, moment = self.decisions, asyncio.get_running_loop().time()
+        if before.is_cut_off:
+            self._sighted = moment
+        sighted = None if self._sighted is None else timedelta(seconds=moment - self._sighted)
+        now = self.decisions = decide(map(self._observe, list(self._fleet.members.values())), sighted)
         if now.is_cut_off != before.is_cut_off:
             log.warning(
                 "more than half of the members unreachable" if now.is_cut_off else "members reachable again"

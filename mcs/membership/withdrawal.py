@@ -114,11 +114,12 @@ class Decisions(Struct, frozen=True):
         return "leave" if found is None else found.verdict
 
 
-def decide(members: Iterable[ObservedMember]) -> Decisions:
+def decide(members: Iterable[ObservedMember], sighted: timedelta | None = None) -> Decisions:
     """Whose endpoints to serve, to withdraw or to leave as they are.
 
     While more than half of the members are unreachable nothing is withdrawn for its outage, and nothing that was
-    withdrawn before comes back for it; what an operator drains is withdrawn all the same.
+    withdrawn before comes back for it; what an operator drains is withdrawn all the same. `sighted` is for how long
+    that has been over, None: it never was so. Outages count from then on: members do not come back all at once.
     """
     members = tuple(members)
     away = sum(member.outage is not None for member in members)
@@ -128,16 +129,18 @@ def decide(members: Iterable[ObservedMember]) -> Decisions:
         if is_cut_off
         else ""
     )
-    decisions = {member.cluster: _decision(member, cut_off) for member in members}
+    decisions = {member.cluster: _decision(member, cut_off, sighted) for member in members}
     return Decisions(
         decisions,
         {cluster: each.reason for cluster, each in decisions.items() if each.verdict == "withdraw"},
-        None if is_cut_off else min(filter(None, map(_left, members)), default=None),
+        None
+        if is_cut_off
+        else min(filter(None, (_left(member, sighted) for member in members)), default=None),
         is_cut_off,
     )
 
 
-def _decision(member: ObservedMember, cut_off: str) -> Decision:
+def _decision(member: ObservedMember, cut_off: str, sighted: timedelta | None) -> Decision:
     outage = member.outage
     if member.terms.is_drained:
         return Decision("withdraw", "is drained by an operator", is_away=outage is not None)
@@ -146,15 +149,17 @@ def _decision(member: ObservedMember, cut_off: str) -> Decision:
     reason = f"is unreachable since {outage.since}"
     if outage.problem:
         reason += f" ({outage.problem})"
-    return Decision(*_verdict_on_outage(member, reason, cut_off), is_away=True)
+    return Decision(*_verdict_on_outage(member, reason, cut_off, sighted), is_away=True)
 
 
-def _verdict_on_outage(member: ObservedMember, reason: str, cut_off: str) -> tuple[Verdict, str, str]:
+def _verdict_on_outage(
+    member: ObservedMember, reason: str, cut_off: str, sighted: timedelta | None
+) -> tuple[Verdict, str, str]:
     if not _is_withdrawn_in_time(member):
         return "serve", reason, "its endpoints are kept"
     if cut_off:
         return "leave", reason, f"{cut_off} and withdraws nothing"
-    if _left(member) is not None:
+    if _left(member, sighted) is not None:
         return "leave", reason, f"its endpoints are kept for {_in_words(member.terms.grace)}"
     return "withdraw", reason, "its endpoints are withdrawn"
 
@@ -163,11 +168,12 @@ def _is_withdrawn_in_time(member: ObservedMember) -> bool:
     return member.terms.policy == "drain" and member.terms.grace > timedelta()
 
 
-def _left(member: ObservedMember) -> timedelta | None:
+def _left(member: ObservedMember, sighted: timedelta | None) -> timedelta | None:
     """How much of the grace is left; None when it is over or nobody counts."""
     if member.terms.is_drained or member.outage is None or not _is_withdrawn_in_time(member):
         return None
-    left = member.terms.grace - member.outage.length
+    length = member.outage.length
+    left = member.terms.grace - (length if sighted is None else min(length, sighted))
     return left if left > timedelta() else None
 
 

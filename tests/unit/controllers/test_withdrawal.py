@@ -154,6 +154,27 @@ def test_an_outage_that_is_recorded_began_when_that_says(recorded: str, withdraw
     assert story.verdicts[-1] == (withdrawn_at, "withdraw")
 
 
+def test_who_comes_back_last_after_most_were_away_is_not_withdrawn_for_it() -> None:
+    story = Story()
+    others = [story.fleet.fakes[each] for each in (WEST, SOUTH)]
+
+    def all_away() -> None:
+        for each in (story.east, *others):
+            each.becomes(Reachability.UNREACHABLE, "timeout")
+
+    def others_back() -> None:
+        for each in others:
+            each.becomes(Reachability.REACHABLE)
+
+    play(story, (0, all_away), (500, others_back), (50, back(story)))
+    assert story.verdicts == [(0, "serve"), (0, "leave"), (500, "leave"), (550, "serve")]
+
+    story = Story()
+    others = [story.fleet.fakes[each] for each in (WEST, SOUTH)]
+    play(story, (0, all_away), (500, others_back))
+    assert story.verdicts[-1] == (600, "withdraw")
+
+
 def test_the_last_problem_before_the_verdict_is_told_and_stays() -> None:
     """The first error is that of a watch that broke."""
     story = Story()

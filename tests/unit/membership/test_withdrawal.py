@@ -94,6 +94,20 @@ def test_with_more_than_half_away_nothing_changes(
     assert verdicts == ["leave" if is_cut_off else "withdraw"] * away + ["serve"] * (all_ - away), sentence
 
 
+@pytest.mark.parametrize(
+    ("sighted", "verdict", "due"),
+    [(0, "leave", 300), (299, "leave", 1), (300, "withdraw", None), (9000, "withdraw", None)],
+)
+def test_after_being_cut_off_every_outage_has_its_whole_grace(
+    sighted: float, verdict: Verdict, due: float | None
+) -> None:
+    """Members come back one after the other, and the last ones must not pay for it."""
+    decisions = decide((member(away=8000), *OTHERS), timedelta(seconds=sighted))
+
+    assert decisions.verdict(WEST) == verdict
+    assert decisions.due == (None if due is None else timedelta(seconds=due))
+
+
 def test_members_drained_by_an_operator_are_withdrawn_also_when_more_than_half_are_away() -> None:
     decisions = decide((member("a", 1000), member("b", 1000, drained=True), member(drained=True)))
 

@@ -1,0 +1,126 @@
+"""How long good members of a fleet take to hold all imports, alone and beside members that are bad in every way.
+
+Sandbox API servers and the controller share one process, so the times are not those of a clusterset; their ratio is
+what counts: nobody waits for a bad member. `python -m tests.bench.fleet` measures 35 members alone, then with 5 that take
+connections and never answer, 5 that refuse them and 5 that answer each request after 10 seconds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import yaml
+from aiohttp import web
+
+from mcs.controllers.processes import ControllerProcess, client_opener, utc_now
+from mcs.model.names import ClusterId
+from mcs.model.resources import SERVICE_IMPORTS
+from mcs.sandbox.http.server import HOST, ApiServer, kubeconfig
+from mcs.web.requests import RequestCounts
+from tests.lab.mcs import eventually
+from tests.scenarios.objects import expanded
+from tests.scenarios.world import Api, define
+
+SLOW = 10.0
+"""Seconds after which a slow member answers."""
+
+
+@asynccontextmanager
+async def mute() -> AsyncIterator[int]:
+    """The port of a server that takes connections and never answers."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(ConnectionError):
+            await reader.read()
+        writer.close()
+
+    server = await asyncio.start_server(serve, HOST, 0)
+    try:
+        yield int(server.sockets[0].getsockname()[1])
+    finally:
+        server.close()
+
+
+class SlowServer(ApiServer):
+    """An API server each of whose answers takes its time."""
+
+    async def start(self) -> None:
+        """Listen."""
+        answer = self._handlers.handle
+
+        async def handle(request: web.Request) -> web.StreamResponse:
+            await asyncio.sleep(SLOW)
+            return await answer(request)
+
+        self._handlers.handle = handle  # type: ignore[method-assign]
+        await super().start()
+
+
+async def _prepare(server: ApiServer) -> None:
+    """Our CRDs, and one exported service that has the cluster's name."""
+    async with Api(server.url, server.token, server.client_tls()) as api:
+        await define(api)
+        for short in (
+            {"Namespace": "shop"},
+            {"Service": f"shop/{server.name}", "ports": ["http 80"]},
+            {"EndpointSlice": f"shop/{server.name}-1", "service": server.name, "ready": ["10.0.0.1"]},
+            {"ServiceExport": f"shop/{server.name}"},
+        ):
+            await api.apply(*expanded(short))
+
+
+async def seconds_until_synced(good: int, bad: int, folder: Path) -> float:
+    """How long `good` members take until each holds the imports of all of them, beside `bad` ones of each kind."""
+    async with AsyncExitStack() as stack:
+        servers = [await stack.enter_async_context(ApiServer(f"good-{n}", now=utc_now)) for n in range(good)]
+        for server in servers:
+            await _prepare(server)
+        slow = [await stack.enter_async_context(SlowServer(f"slow-{n}", now=utc_now)) for n in range(bad)]
+        config = yaml.safe_load(kubeconfig([*servers, *slow]))
+        ports = {f"mute-{n}": await stack.enter_async_context(mute()) for n in range(bad)}
+        ports |= {f"refusing-{n}": 1 for n in range(bad)}
+        for name, port in ports.items():
+            config["clusters"].append({"name": name, "cluster": {"server": f"https://{HOST}:{port}"}})
+            config["contexts"].append({"name": name, "context": {"cluster": name, "user": "good-0"}})
+        file = folder / f"kubeconfig-{bad}"
+        file.write_text(yaml.safe_dump(config))
+        names = [each["name"] for each in config["contexts"]]
+        process = ControllerProcess(
+            {ClusterId(name): client_opener(name, [file], name, RequestCounts()) for name in names}
+        )
+
+        async def are_synced() -> bool:
+            return all(_imports(process, server.name) >= good for server in servers)
+
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        task = asyncio.create_task(process.run())
+        try:
+            await eventually("all is imported", are_synced, seconds=600)
+            return loop.time() - began
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+
+def _imports(process: ControllerProcess, name: str) -> int:
+    caches: dict[str, Any] = process.fleet.members[ClusterId(name)].caches
+    return sum(bool(each.status.clusters) for each in caches[SERVICE_IMPORTS.plural])
+
+
+def main() -> None:
+    """Measure and print."""
+    with tempfile.TemporaryDirectory() as folder:
+        alone = asyncio.run(seconds_until_synced(35, 0, Path(folder)))
+        beside = asyncio.run(seconds_until_synced(35, 5, Path(folder)))
+    print(f"35 members alone: {alone:.2f} s; beside 15 bad ones: {beside:.2f} s; ratio {beside / alone:.2f}")
+
+
+if __name__ == "__main__":
+    main()
