@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo test test-real test-nodes test-nightly conformance lab lab-mcs lab-down check check-static bench bench-burst bench-dns sync-chart clean
+.PHONY: help install demo test test-real test-nodes test-nightly conformance lab lab-mcs lab-down check check-static bench bench-burst bench-dns bench-fleet sync-chart clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -79,6 +79,9 @@ bench-dns: $(INSTALLED) ## Measure DNS next to CoreDNS and NSD; needs the Debian
 bench-burst: $(INSTALLED) ## Measure a thousand exports at once next to a bare write of the same objects
 	$(BIN)/python -m tests.lab.binaries
 	$(BIN)/python -m tests.bench.run burst
+
+bench-fleet: $(INSTALLED) ## Measure good members beside bad ones, on the sandbox
+	$(BIN)/python -m tests.bench.run fleet
 
 sync-chart: ## Copy crds/ into the chart, which must hold the same
 	rm -f charts/mcs/crds/*.yaml

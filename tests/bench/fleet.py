@@ -1,15 +1,15 @@
 """How long good members of a fleet take to hold all imports, alone and beside members that are bad in every way.
 
 Sandbox API servers and the controller share one process, so the times are not those of a clusterset; their ratio is
-what counts: nobody waits for a bad member. `python -m tests.bench.fleet` measures 35 members alone, then with 5 that take
-connections and never answer, 5 that refuse them and 5 that answer each request after 10 seconds.
+what counts: nobody waits for a bad member. 35 members are measured alone, then with 5 that take connections and never
+answer, 5 that refuse them and 5 that answer each request after 10 seconds.
 """
 
 from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -22,9 +22,11 @@ from mcs.model.names import ClusterId
 from mcs.model.resources import SERVICE_IMPORTS
 from mcs.sandbox.http.server import HOST, ApiServer, kubeconfig
 from mcs.web.requests import RequestCounts
+from tests.bench.figures import Figure, ratio_figure
 from tests.lab.mcs import eventually
+from tests.scenarios.api import Api
 from tests.scenarios.objects import expanded
-from tests.scenarios.world import Api, define
+from tests.scenarios.world import define
 
 SLOW = 10.0
 """Seconds after which a slow member answers."""
@@ -114,13 +116,9 @@ def _imports(process: ControllerProcess, name: str) -> int:
     return sum(bool(each.status.clusters) for each in caches[SERVICE_IMPORTS.plural])
 
 
-def main() -> None:
-    """Measure and print."""
+async def measure() -> Sequence[Figure]:
+    """Seconds beside 15 bad members, next to those alone."""
     with tempfile.TemporaryDirectory() as folder:
-        alone = asyncio.run(seconds_until_synced(35, 0, Path(folder)))
-        beside = asyncio.run(seconds_until_synced(35, 5, Path(folder)))
-    print(f"35 members alone: {alone:.2f} s; beside 15 bad ones: {beside:.2f} s; ratio {beside / alone:.2f}")
-
-
-if __name__ == "__main__":
-    main()
+        alone = await seconds_until_synced(35, 0, Path(folder))
+        beside = await seconds_until_synced(35, 5, Path(folder))
+    return [ratio_figure("35 members synced beside 15 bad ones, next to alone", beside, "s", alone)]

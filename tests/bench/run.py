@@ -20,6 +20,7 @@ from tests.bench import (
     dns_features,
     dns_size,
     dns_workers,
+    fleet,
     propagation,
 )
 from tests.bench.dns_load import MissingProgramError
@@ -34,6 +35,7 @@ MEASUREMENTS: dict[str, Callable[[], Awaitable[Sequence[Figure]]]] = {
     "dns-features": dns_features.measure,
     "dns-size": dns_size.measure,
     "dns-workers": dns_workers.measure,
+    "fleet": fleet.measure,
     "propagation": propagation.measure,
 }
 
