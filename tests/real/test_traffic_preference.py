@@ -174,6 +174,40 @@ async def test_clients_follow_the_preference_as_long_as_preferred_endpoints_are_
 
 
 @pytest.mark.parametrize("mode", ["iptables", "nftables"])
+async def test_clients_follow_the_distribution_where_nothing_is_preferred(
+    mode: ProxyMode, clusterset_with: ClustersetWith
+) -> None:
+    clusters = (await clusterset_with(mode)).clusters
+    async with new_namespace(clusters) as namespace, zoned(clusters):
+        web = Web(clusters, namespace)
+        await web.start()
+
+        async def distribute(value: str) -> None:
+            said = f'{{"spec": {{"trafficDistribution": {value}}}}}'
+            for cluster in clusters:
+                await cluster.kubectl("patch", "service", "web", "--namespace", namespace, "--patch", said)
+
+        for value in ("PreferSameZone", "PreferSameNode"):
+            await distribute(f'"{value}"')
+            await web.uses(f"{value}, which only local ones are", web.own)
+        await web.prefer("remote")
+        await web.uses("the preference wins", web.foreign)
+        await web.prefer("local")
+        await web.uses("the same the other way", web.own)
+        await web.be_ready(web.home, ready=False)
+        await web.uses("the others when none is on the node nor in the cluster", web.foreign)
+        await web.prefer("none")
+        await web.be_ready(web.home, ready=True)
+        await web.uses("no preference wins too", web.own | web.foreign)
+
+        await distribute("null")
+        for cluster in clusters:
+            auto = "service.kubernetes.io/topology-mode=Auto"
+            await cluster.kubectl("annotate", "service", "web", auto, "--namespace", namespace)
+        await web.uses("what Kubernetes hints at the source is left there", web.own | web.foreign)
+
+
+@pytest.mark.parametrize("mode", ["iptables", "nftables"])
 async def test_session_affinity_keeps_to_one_of_the_preferred_endpoints(
     mode: ProxyMode, clusterset_with: ClustersetWith
 ) -> None:
