@@ -2,24 +2,30 @@
 
 Sandbox API servers and the controller share one process, so the times are not those of a clusterset; their ratio is
 what counts: nobody waits for a bad member. 35 members are measured alone, then with 5 that take connections and never
-answer, 5 that refuse them and 5 that answer each request after 10 seconds.
+answer, 5 that refuse them and 5 that answer each request after 10 seconds. What an object takes in memory is measured
+beside it.
 """
 
 from __future__ import annotations
 
 import asyncio
+import gc
 import tempfile
-from collections.abc import AsyncIterator, Sequence
+import tracemalloc
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import yaml
 from aiohttp import web
 
+from mcs.controllers.clusters import REFLECTED
 from mcs.controllers.processes import ControllerProcess, client_opener, utc_now
 from mcs.model.names import ClusterId
-from mcs.model.resources import SERVICE_IMPORTS
+from mcs.model.resources import ENDPOINT_SLICES, SERVICE_IMPORTS, SERVICES, Resource
+from mcs.runtime.cache import Cache
 from mcs.sandbox.http.server import HOST, ApiServer, kubeconfig
 from mcs.web.requests import RequestCounts
 from tests.bench.figures import Figure, ratio_figure
@@ -28,6 +34,7 @@ from tests.scenarios.api import Api
 from tests.scenarios.objects import expanded
 from tests.scenarios.world import define
 
+OBJECTS = 10_000
 SLOW = 10.0
 """Seconds after which a slow member answers."""
 
@@ -121,4 +128,76 @@ async def measure() -> Sequence[Figure]:
     with tempfile.TemporaryDirectory() as folder:
         alone = await seconds_until_synced(35, 0, Path(folder))
         beside = await seconds_until_synced(35, 5, Path(folder))
-    return [ratio_figure("35 members synced beside 15 bad ones, next to alone", beside, "s", alone)]
+    return [
+        ratio_figure("35 members synced beside 15 bad ones, next to alone", beside, "s", alone),
+        ratio_figure("cache of a Service, next to its JSON", *_kept(SERVICES, _service)),
+        ratio_figure("cache of an EndpointSlice, next to its JSON", *_kept(ENDPOINT_SLICES, _slice)),
+    ]
+
+
+def _kept(resource: Resource[Any], make: Callable[[int], dict[str, Any]]) -> tuple[float, str, float]:
+    """Bytes that an object takes in a cache with the indexes of the controller, and those of its JSON."""
+    decoder = msgspec.json.Decoder(resource.type)
+    (indexes,) = (each.indexes for each in REFLECTED if each.resource is resource)
+    lines = [msgspec.json.encode(make(number)) for number in range(OBJECTS)]
+    cache: Cache[Any] = Cache(indexes)
+    gc.collect()
+    tracemalloc.start()
+    for line in lines:
+        cache.put(decoder.decode(line))
+    gc.collect()
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return held / OBJECTS, "bytes", sum(map(len, lines)) / OBJECTS
+
+
+def _service(number: int) -> dict[str, Any]:
+    """A Service that nobody exports, as an API server sends it."""
+    name, address = f"service-{number}", f"10.96.{number // 250}.{number % 250}"
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": _metadata(name, number) | {"labels": {"app": name, "team": "a"}},
+        "spec": {
+            "clusterIP": address,
+            "clusterIPs": [address],
+            "internalTrafficPolicy": "Cluster",
+            "ipFamilies": ["IPv4"],
+            "ipFamilyPolicy": "SingleStack",
+            "ports": [{"name": "http", "port": 80, "protocol": "TCP", "targetPort": 8080}],
+            "selector": {"app": name},
+            "sessionAffinity": "None",
+            "type": "ClusterIP",
+        },
+        "status": {"loadBalancer": {}},
+    }
+
+
+def _slice(number: int) -> dict[str, Any]:
+    """Its slice, with two endpoints."""
+    name = f"service-{number}"
+    endpoint = {
+        "addresses": [f"10.244.{number // 250}.{number % 250}"],
+        "conditions": {"ready": True, "serving": True, "terminating": False},
+        "nodeName": f"node-{number % 20}",
+        "zone": "a",
+    }
+    return {
+        "apiVersion": "discovery.k8s.io/v1",
+        "kind": "EndpointSlice",
+        "metadata": _metadata(f"{name}-abcde", number) | {"labels": {"kubernetes.io/service-name": name}},
+        "addressType": "IPv4",
+        "endpoints": [endpoint, endpoint],
+        "ports": [{"name": "http", "port": 8080, "protocol": "TCP"}],
+    }
+
+
+def _metadata(name: str, number: int) -> dict[str, Any]:
+    return {
+        "name": name,
+        "namespace": f"team-{number % 50}",
+        "uid": f"6f1c9f4e-1b5e-4c1c-9d5e-{number:012d}",
+        "resourceVersion": str(1000 + number),
+        "generation": 1,
+        "creationTimestamp": "2026-01-01T00:00:00Z",
+    }
