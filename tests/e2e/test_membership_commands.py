@@ -147,16 +147,30 @@ async def test_what_is_not_ours_is_neither_taken_over_nor_removed(tmp_path: Path
         assert (status, out, mcs.objects("eu")) == (1, "", before)
         assert "there is a Service kube-federation-system/mcs-dns already" in errors
         await mcs.api["eu"].delete(SERVICES, NAMESPACE, "mcs-dns")
+        assert (await mcs("join", "eu", *IMAGE))[0] == 0
+        assert (await mcs("leave", "eu"))[0] == 0
+        assert f"Namespace /{NAMESPACE}" in mcs.objects("eu")
+
+
+async def test_a_namespace_that_holds_something_of_others_stays_and_the_leave_says_what(
+    tmp_path: Path,
+) -> None:
+    async with clusters(tmp_path, "eu") as mcs:
+        await mcs("join", "eu", *IMAGE)
         notes = {
             "apiVersion": "v1",
             "kind": "ConfigMap",
             "metadata": {"namespace": NAMESPACE, "name": "notes"},
         }
         await mcs.api["eu"].apply(CONFIG_MAPS, notes)
-        await mcs("join", "eu", *IMAGE)
-        await mcs("leave", "eu")
-        assert f"ConfigMap {NAMESPACE}/notes" in mcs.objects("eu")
-        assert f"Namespace /{NAMESPACE}" in mcs.objects("eu")
+        status, out, _ = await mcs("leave", "eu")
+        assert (status, out.splitlines()[0]) == (
+            0,
+            f"eu: its namespace {NAMESPACE} was left: it holds ConfigMap notes",
+        )
+        namespace = await mcs.api["eu"].get(NAMESPACES, "", NAMESPACE)
+        assert namespace is not None
+        assert "deletionTimestamp" not in namespace["metadata"]
 
 
 @pytest.mark.parametrize(
