@@ -98,7 +98,8 @@ class Admission:
 
 
 def _claim(export: ServiceExport) -> Claim:
-    return Claim(export.metadata.creation_timestamp, export.key)
+    """An export that does not tell its age comes last."""
+    return Claim(export.metadata.creation_timestamp or "~", export.key)
 
 
 def _endpoints(slices: Iterable[EndpointSlice]) -> int:

@@ -207,8 +207,7 @@ def _cluster_info(cluster: dict[str, Any]) -> dict[str, Any]:
 
 
 def _plugin_failed(plugin: dict[str, Any], problem: str) -> Unauthorized:
-    told = redacted(problem)
-    return Unauthorized(401, "CredentialsUnavailable", f"credential plugin {plugin['command']!r}: {told}")
+    return Unauthorized(401, "CredentialsUnavailable", f"credential plugin {plugin['command']!r}: {problem}")
 
 
 def written(path: Path, content: str) -> str:

@@ -32,6 +32,8 @@ class HostileApi:
         self.bodies: dict[str, bytes] = {}
         """Answers to lists, where they are not made of `items`."""
         self.requests: Counter[str] = Counter()
+        self.lies = True
+        """Whether it answers a write with another object than was sent."""
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         """The answer to any request."""
@@ -60,7 +62,8 @@ class HostileApi:
         """Say that it was stored, but something else than was sent, and under another name."""
         text = await request.text()
         sent = json.loads(text) if text else {}
-        metadata = {**sent.get("metadata", {}), "name": "web", "namespace": "demo", "uid": "x"}
+        other = {"name": "web", "namespace": "demo"} if self.lies else {}
+        metadata = {**sent.get("metadata", {}), **other, "uid": "x"}
         return web.json_response({**sent, "metadata": {**metadata, "resourceVersion": "99999999"}})
 
 

@@ -15,7 +15,15 @@ from typing import Any
 import pytest
 
 from mcs.kube import client as kube_client
-from mcs.model.names import MANAGED_BY, MANAGED_BY_LABEL, SERVICE_NAME_LABEL, ServiceKey, derived_service_name
+from mcs.model.names import (
+    MANAGED_BY,
+    MANAGED_BY_LABEL,
+    SERVICE_NAME_LABEL,
+    ClusterId,
+    ServiceKey,
+    derived_service_name,
+)
+from mcs.model.policy import Caps, MemberPolicy, Policy
 from mcs.model.resources import ENDPOINT_SLICES, NAMESPACES, SERVICE_IMPORTS, SERVICES
 from mcs.testing.virtual_time import run_virtual
 from tests.e2e.hostile_api import HostileApi, added, export, exported, meta, registered, service, slice_
@@ -133,8 +141,11 @@ ATTACKS: dict[str, Attack] = {
         {plural: [service(f"s-{number}") for number in range(100)] for plural in GOOD},
         endless=frozenset(GOOD),
     ),
-    "200,000 endpoints in one slice": Attack(
-        GOOD, frozenset({"evil"}), bodies={"endpointslices": _many(200_000)}
+    "F4: 200,000 endpoints in one slice, more than a member may have": Attack(
+        GOOD, bodies={"endpointslices": _many(200_000)}
+    ),
+    "90,000 endpoints in one slice": Attack(
+        GOOD, frozenset({"evil"}), bodies={"endpointslices": _many(90_000)}
     ),
     "1,000,000 endpoints in one slice": Attack(GOOD, bodies={"endpointslices": _many(1_000_000)}),
     "addresses that mean the others themselves": Attack(
@@ -286,9 +297,41 @@ async def _attacked(attack: Attack, folder: Path) -> tuple[State, State, list[st
 def test_the_others_keep_what_is_theirs_and_go_on(
     case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kube_client, "MAX_LIST", 2**24)
+    monkeypatch.setattr(kube_client, "MAX_LIST", 2**20 if ATTACKS[case].endless else 2**23)
     attack = ATTACKS[case]
     before, after, imports, _ = run_virtual(_attacked(attack, tmp_path))
 
     assert after == before
     assert imports == sorted({"web", "later"} | attack.brings)
+
+
+async def _flooded(folder: Path) -> tuple[list[str], dict[str, int], int]:
+    """The imports of west while evil exports 300 services, what it may not, and what the flood costs the others."""
+    flood = _merged(*(exported(f"flood-{number:03}", "10.6.0.1", "10.6.0.2") for number in range(300)))
+    policy = Policy(members={ClusterId("evil"): MemberPolicy(caps=Caps(exports=50, endpoints=40))})
+    async with running_world(HONEST, folder) as world:
+        await _prepare(world)
+        api = HostileApi(flood)
+        api.lies = False
+        async with registered(api, folder / "kubeconfig"):
+            await world.start_controller((*HONEST, "evil"), policy=policy)
+            await asyncio.sleep(60)
+            for short in _web("later"):
+                await world.apis["east"].apply(*expanded(short))
+            await asyncio.sleep(5)
+            imports = [each["metadata"]["name"] for each in await world.apis["west"].list(SERVICE_IMPORTS)]
+            assert world.controller is not None
+            counts = dict(world.controller.services.refusals.counts(ClusterId("evil")))
+            succeeded = world.controller.fleet.members[ClusterId("west")].counts.succeeded
+            await world.stop_controller()
+        return sorted(imports), counts, succeeded
+
+
+def test_f4_a_flood_beyond_the_caps_costs_the_others_what_is_within_them(tmp_path: Path) -> None:
+    imports, counts, succeeded = run_virtual(_flooded(tmp_path))
+
+    assert imports == sorted({"later", "web", *(f"flood-{number:03}" for number in range(20))})
+    assert sum(counts.values()) == 280
+    assert counts.keys() == {"TooManyEndpoints", "TooManyExports"}
+    # A first complete picture is worked on everywhere once, and what is within the caps a few times more.
+    assert succeeded < 300 + 20 * 6

@@ -153,7 +153,8 @@ def _kubeconfig(folder: Path, case: Case, url: str) -> Path:
 
 async def _echo(request: web.Request) -> web.Response:
     """401, or 407 as a proxy, and all that was sent."""
-    said = f"who is {dict(request.headers)}?"
+    shown = request.headers.get("Authorization", "").rpartition(" ")[2]
+    said = f"who is {shown}, and what means {dict(request.headers)}?"
     if request.method == "CONNECT":
         return web.Response(status=407, text=said)
     status = {"kind": "Status", "code": 401, "reason": "Unauthorized", "message": said}
