@@ -72,6 +72,11 @@ CONTROLLER = ("controller", "--cluster", "east")
             ("controller", "--cluster", "East"),
             "--cluster 'East': cluster id 'East' is not valid; use one DNS label",
         ),
+        ((*CONTROLLER, "--unreachable", "forget"), "--unreachable 'forget' is not known; use drain or keep"),
+        (
+            (*CONTROLLER, "--unreachable-grace", "soon"),
+            "--unreachable-grace 'soon' is no duration; write for example 30s, 5m or 1h, or 0 for ever",
+        ),
         (("controller", "--cluster", "a.b.c"), "'a.b.c' is not valid"),
         (("controller", "--cluster", "x" * 64), "choose one of at most 63"),
         (("controller", "--cluster", ""), "cluster id '' is not valid"),

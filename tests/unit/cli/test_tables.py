@@ -136,6 +136,14 @@ def test_what_clusters_tell_in_the_same_words_is_one_row() -> None:
             (_condition("Ready", "True"), _condition("TrafficPreferenceHeeded", "False")),
             ["TrafficPreferenceHeeded False, Why: m"],
         ),
+        (
+            (_condition("Ready", "True"), _condition("EndpointsWithdrawn", "True")),
+            ["EndpointsWithdrawn True, Why: m"],
+        ),
+        (
+            (_condition("Ready", "True"), _condition("EndpointsWithdrawn", "False")),
+            ["EndpointsWithdrawn False, Why: m"],
+        ),
         # What a condition of others means, and which of its values is the good one, is not known.
         ((_condition("Ready", "True"), _condition("example.com/Draining", "False")), []),
     ],
