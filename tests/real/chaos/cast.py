@@ -11,6 +11,7 @@ import json
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import AsyncExitStack, suppress
+from itertools import product
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -25,13 +26,15 @@ from tests.lab.processes import LabProcess
 from tests.real.chaos import observer, steered
 from tests.real.chaos.api import AdminApi
 from tests.real.chaos.churn import CLUSTERS, CONSTANT, NAMES
+from tests.real.chaos.identities import NAMESPACE as LEASE_NAMESPACE
 from tests.real.chaos.identities import Identity
 from tests.real.chaos.proxy import FaultProxy
 
 # Without the folder of the script in the path: the modules beside it are found by their whole names only.
 _SCRIPT = (sys.executable, "-P")
 _PORTS = 30
-ROLES = {"controller": "mcs-controller", "dns": "mcs-dns"}
+CONTROLLERS = ("controller", "other controller")
+"""Replicas, of which one is elected; the first is started first."""
 
 
 class Program:
@@ -144,16 +147,20 @@ class Cast:
             proxy = FaultProxy(next(ports), plane.url, plane.ca_file, authority)
             name = path_name(client, cluster)
             self.paths[name] = await stack.enter_async_context(proxy)
-            self.identities[name] = Identity(ROLES[client], self.apis[cluster], self.folder)
+            role = "mcs-dns" if client == "dns" else "mcs-controller"
+            account = client.replace(" ", "-")
+            self.identities[name] = Identity(account, role, self.apis[cluster], self.folder)
 
     def _routes(self) -> Iterator[tuple[str, str]]:
-        yield from (("controller", cluster) for cluster in CLUSTERS)
+        yield from product(CONTROLLERS, CLUSTERS)
         yield from (("dns", cluster) for cluster in CONSTANT)
 
     def _write_programs(self, ports: Iterator[int]) -> None:
         members = [member_option(cluster) for cluster in CLUSTERS]
-        controller = ("controller", "--kubeconfig", str(self._kubeconfig("controller", *CLUSTERS)), *members)
-        self.controllers["controller"] = Program("controller", self.folder, ports, *controller)
+        elected = ("--leader-elect", "--lease-namespace", LEASE_NAMESPACE)
+        for name in CONTROLLERS:
+            controller = ("controller", "--kubeconfig", str(self._kubeconfig(name, *CLUSTERS)), *members)
+            self.controllers[name] = Program(name, self.folder, ports, *controller, *elected)
         for cluster in CONSTANT:
             name, port = f"dns {cluster}", next(ports)
             self.dns_ports[name] = port

@@ -91,6 +91,8 @@ def main(port: str, *arguments: str) -> None:
         for name in STEERED:
             steered = steering.steered(getattr(processes, name))
             given.enter_context(mock.patch.object(processes, name, steered))
+        # What takes part in elections is given its clock by name.
+        given.enter_context(mock.patch.object(processes, "utc_now", steering.now))
         mcs()
 
 
