@@ -7,6 +7,7 @@ anybody is the storm's business.
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import sys
 from collections.abc import Iterator, Mapping
@@ -25,14 +26,19 @@ from tests.lab.mcs import eventually
 from tests.lab.processes import LabProcess
 from tests.real.chaos import observer, steered
 from tests.real.chaos.api import AdminApi
-from tests.real.chaos.churn import CLUSTERS, CONSTANT, NAMES
-from tests.real.chaos.identities import NAMESPACE as LEASE_NAMESPACE
-from tests.real.chaos.identities import Identity
+from tests.real.chaos.churn import CLUSTERS, CONSTANT, NAMES, NEWCOMER
+from tests.real.chaos.identities import NAMESPACE as HOST_NAMESPACE
+from tests.real.chaos.identities import Identity, into_file
 from tests.real.chaos.proxy import FaultProxy
 
 # Without the folder of the script in the path: the modules beside it are found by their whole names only.
 _SCRIPT = (sys.executable, "-P")
 _PORTS = 30
+_REGISTRATIONS = f"/apis/core.kubefed.io/v1beta1/namespaces/{HOST_NAMESPACE}/kubefedclusters"
+_SECRET = f"{NEWCOMER}-token"
+HOST = CONSTANT[0]
+"""The cluster with the Lease and the registration of the newcomer; the others are given by the command line."""
+
 CONTROLLERS = ("controller", "other controller")
 """Replicas, of which one is elected; the first is started first."""
 
@@ -43,16 +49,13 @@ class Program:
     def __init__(self, name: str, folder: Path, ports: Iterator[int], *arguments: str) -> None:
         self.name = name
         self._steering, self._metrics = next(ports), next(ports)
-        self._log = folder / f"{name.replace(' ', '-')}.log"
+        command = (*_SCRIPT, steered.__file__, str(self._steering), *arguments)
         listen = ("--metrics-listen", f"127.0.0.1:{self._metrics}")
-        self._command = (*_SCRIPT, steered.__file__, str(self._steering), *arguments, *listen)
-        self.process = LabProcess(name, self._command, self._log)
+        self.process = LabProcess(name, (*command, *listen), folder / f"{name.replace(' ', '-')}.log")
 
-    async def restart(self, *without: str) -> None:
-        """Kill it and start it anew, without some of its arguments."""
+    async def restart(self) -> None:
+        """Kill it and start it anew."""
         await self.process.kill()
-        command = [each for each in self._command if each not in without]
-        self.process = LabProcess(self.name, command, self._log)
         await self.process.start()
 
     async def is_ready(self) -> bool:
@@ -139,6 +142,42 @@ class Cast:
         for program in self.programs.values():
             await eventually(f"{program.name} is ready", program.is_ready, seconds=60)
 
+    async def register(self) -> None:
+        """Let the newcomer be a member; its Secret is there already."""
+        path = self.paths[path_name("controllers", NEWCOMER)]
+        registration = {
+            "apiVersion": "core.kubefed.io/v1beta1",
+            "kind": "KubeFedCluster",
+            "metadata": {"name": NEWCOMER},
+            "spec": {
+                "apiEndpoint": path.url,
+                "caBundle": base64.b64encode((self.folder / "proxies.crt").read_bytes()).decode(),
+                "secretRef": {"name": _SECRET},
+            },
+        }
+        await self.apis[HOST].apply_object(f"{_REGISTRATIONS}/{NEWCOMER}", registration)
+
+    async def unregister(self) -> None:
+        """Let the newcomer leave; returns while it does."""
+        await self.apis[HOST].request("DELETE", f"{_REGISTRATIONS}/{NEWCOMER}")
+
+    async def has_nobody_registered(self) -> bool:
+        """Whether there is no registration, not even that of a newcomer which is about to leave."""
+        listed = await self.apis[HOST].request("GET", _REGISTRATIONS)
+        return not listed["items"]
+
+    async def _into_secret(self, token: str) -> None:
+        secret = {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": _SECRET},
+            "data": {"token": base64.b64encode(token.encode()).decode()},
+        }
+        await self.apis[HOST].apply_object(f"/api/v1/namespaces/{HOST_NAMESPACE}/secrets/{_SECRET}", secret)
+
+    def _token(self, path: str) -> Path:
+        return self.folder / f"{path.replace(' ', '-')}.token"
+
     async def _build_paths(self, stack: AsyncExitStack, ports: Iterator[int]) -> None:
         authority = trustme.CA()
         authority.cert_pem.write_to_path(self.folder / "proxies.crt")
@@ -149,18 +188,27 @@ class Cast:
             self.paths[name] = await stack.enter_async_context(proxy)
             role = "mcs-dns" if client == "dns" else "mcs-controller"
             account = client.replace(" ", "-")
-            self.identities[name] = Identity(account, role, self.apis[cluster], self.folder)
+            deliver = self._into_secret if cluster == NEWCOMER else into_file(self._token(name))
+            self.identities[name] = Identity(account, role, self.apis[cluster], deliver)
 
     def _routes(self) -> Iterator[tuple[str, str]]:
-        yield from product(CONTROLLERS, CLUSTERS)
+        yield from product(CONTROLLERS, CONSTANT)
+        yield "controllers", NEWCOMER
         yield from (("dns", cluster) for cluster in CONSTANT)
 
     def _write_programs(self, ports: Iterator[int]) -> None:
-        members = [member_option(cluster) for cluster in CLUSTERS]
-        elected = ("--leader-elect", "--lease-namespace", LEASE_NAMESPACE)
+        members = [f"--cluster={cluster}" for cluster in CONSTANT]
+        host = (
+            "--leader-elect",
+            "--lease-namespace",
+            HOST_NAMESPACE,
+            "--registry",
+            "--namespace",
+            HOST_NAMESPACE,
+        )
         for name in CONTROLLERS:
-            controller = ("controller", "--kubeconfig", str(self._kubeconfig(name, *CLUSTERS)), *members)
-            self.controllers[name] = Program(name, self.folder, ports, *controller, *elected)
+            controller = ("controller", "--kubeconfig", str(self._kubeconfig(name, *CONSTANT)), *members)
+            self.controllers[name] = Program(name, self.folder, ports, *controller, *host)
         for cluster in CONSTANT:
             name, port = f"dns {cluster}", next(ports)
             self.dns_ports[name] = port
@@ -191,7 +239,7 @@ class Cast:
                 for cluster, name in names.items()
             ],
             "users": [
-                {"name": cluster, "user": {"tokenFile": str(self.identities[name].token)}}
+                {"name": cluster, "user": {"tokenFile": str(self._token(name))}}
                 for cluster, name in names.items()
             ],
             "contexts": [
@@ -206,8 +254,3 @@ class Cast:
 def path_name(client: str, cluster: str) -> str:
     """What the connections of a client to a cluster are called."""
     return f"{client} to {cluster}"
-
-
-def member_option(cluster: str) -> str:
-    """The argument by which a controller has a cluster for a member."""
-    return f"--cluster={cluster}"

@@ -34,7 +34,7 @@ async def differences(planes: Sequence[ControlPlane]) -> list[str]:
     """What is not as a fresh computation says, one line each. Raises KubeError when a server cannot be read."""
     members = [await _read(plane) for plane in planes]
     fleet = Fleet(members)
-    return list(_found(ServicesController(fleet, utc_now), fleet))
+    return list(found(ServicesController(fleet, utc_now), fleet))
 
 
 async def _read(plane: ControlPlane) -> Member[Any]:
@@ -51,7 +51,8 @@ def _no_client() -> AbstractAsyncContextManager[NoReturn]:
     raise AssertionError("a fresh computation works with nothing but what was read")
 
 
-def _found(controller: ServicesController, fleet: Fleet[Any]) -> Iterator[str]:
+def found(controller: ServicesController, fleet: Fleet[Any]) -> Iterator[str]:
+    """Every difference, of clusters whose caches hold what their API servers do."""
     caches = {cluster: ClusterCaches.of(member.caches) for cluster, member in fleet.members.items()}
     exported = {each.key for each_caches in caches.values() for each in each_caches.exports}
     for cluster in sorted(caches):

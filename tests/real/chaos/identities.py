@@ -1,10 +1,11 @@
 """Who our programs are in each cluster of a storm: ServiceAccounts with the rights of the README, whose tokens end.
 
-A revoked token is that of a ServiceAccount which is gone. Programs find the next one in the same file.
+A revoked token is that of a ServiceAccount which is gone. Programs find the next one where the last was.
 """
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import yaml
@@ -16,24 +17,33 @@ NAMESPACE = "mcs-system"
 _ACCOUNTS = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts"
 _RBAC = "/apis/rbac.authorization.k8s.io/v1"
 _HOUR = 3600
-_ELECTION: Json = {
+_HOST: Json = {
     "apiVersion": "rbac.authorization.k8s.io/v1",
     "kind": "ClusterRole",
-    "metadata": {"name": "mcs-election"},
+    "metadata": {"name": "mcs-host"},
     "rules": [
-        {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get", "create", "patch"]}
+        {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get", "create", "patch"]},
+        {
+            "apiGroups": ["core.kubefed.io"],
+            "resources": ["kubefedclusters", "kubefedclusters/status"],
+            "verbs": ["get", "list", "watch", "patch"],
+        },
+        {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get", "list", "watch"]},
     ],
 }
+"""What the election and the registry take in the host cluster."""
 
 
 class Identity:
-    """One ServiceAccount of one cluster, with the ClusterRole of that name; `token` is the file of its token."""
+    """One ServiceAccount of one cluster, with the ClusterRole of that name; `deliver` takes its token to its user."""
 
-    def __init__(self, account: str, role: str, api: AdminApi, folder: Path) -> None:
-        self.token = folder / f"{account}-at-{api.cluster}.token"
+    def __init__(
+        self, account: str, role: str, api: AdminApi, deliver: Callable[[str], Awaitable[None]]
+    ) -> None:
         self._account = account
         self._role = role
         self._api = api
+        self._deliver = deliver
 
     async def grant(self) -> None:
         """Make the account with its rights and its first token."""
@@ -41,7 +51,7 @@ class Identity:
         await self._api.apply({"Namespace": NAMESPACE})
         await self._bind(roles[self._role])
         if self._role == "mcs-controller":
-            await self._bind(_ELECTION)
+            await self._bind(_HOST)
         await self.restore()
 
     async def _bind(self, role: Json) -> None:
@@ -70,7 +80,16 @@ class Identity:
             "spec": {"expirationSeconds": _HOUR},
         }
         answer = await self._api.request("POST", f"{_ACCOUNTS}/{self._account}/token", request)
+        await self._deliver(answer["status"]["token"])
+
+
+def into_file(path: Path) -> Callable[[str], Awaitable[None]]:
+    """Delivers a token into a file."""
+
+    async def deliver(token: str) -> None:
         # Replaced and not written, for a program may be reading it.
-        scratch = self.token.with_suffix(".new")
-        scratch.write_text(answer["status"]["token"])
-        scratch.rename(self.token)
+        scratch = path.with_suffix(".new")
+        scratch.write_text(token)
+        scratch.rename(path)
+
+    return deliver

@@ -93,6 +93,7 @@ async def _begin(cast: Cast, users: _Users) -> None:
     for cluster in CONSTANT:
         await cast.apis[cluster].install_crds()
         await users.do(cast.apis[cluster], churn.first_steps(cluster))
+    await cast.register()
     await cast.wait_until_ready()
     steady = next(each for each in SERVICES_OF_A_STORM if each.name == "of-all")
     for name, port in cast.dns_ports.items():

@@ -12,8 +12,9 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppres
 
 from msgspec import Struct
 
+from tests.lab.mcs import eventually
 from tests.lab.processes import LabProcess
-from tests.real.chaos.cast import Cast, member_option
+from tests.real.chaos.cast import Cast
 from tests.real.chaos.churn import CONSTANT, NEWCOMER
 from tests.real.chaos.judge import Interval, Outage
 from tests.real.chaos.schedule import Fault, Kind, Victims
@@ -32,6 +33,8 @@ _OF_CONNECTIONS = (
     Kind.REFUSE,
 )
 _ETCD = "etcd"
+_TO_LEAVE = 150
+"""Seconds that a leave may take, with faults all the time."""
 
 
 class Happened(Struct, frozen=True):
@@ -65,7 +68,7 @@ class Storm:
             Kind.STOP_ETCD: (_ETCD,),
             Kind.KILL_CONTROLLER: controllers[:1],
             Kind.STOP_CONTROLLER: controllers,
-            Kind.LEAVE: controllers[:1],
+            Kind.LEAVE: (f"membership of {NEWCOMER}",),
             Kind.KILL_DNS: (self._cast.dns[CONSTANT[0]].name,),
             Kind.STOP_DNS: tuple(each.name for each in self._cast.dns.values()),
             Kind.STEP_CLOCK: tuple(self._cast.programs),
@@ -122,7 +125,7 @@ class Storm:
             case Kind.STEP_CLOCK:
                 return self._wrong_clock(fault.victim, fault.amount)
             case Kind.LEAVE:
-                return self._left(fault.victim)
+                return self._left()
             case kind:
                 raise ValueError(f"{kind} cannot happen here")
 
@@ -152,12 +155,14 @@ class Storm:
         await identity.restore()
 
     @asynccontextmanager
-    async def _left(self, victim: str) -> AsyncIterator[None]:
-        # Members are told by the command line: one more or less is a restart, and no leave that anybody recorded.
-        program = self._cast.programs[victim]
-        await program.restart(member_option(NEWCOMER))
+    async def _left(self) -> AsyncIterator[None]:
+        await self._cast.unregister()
         yield
-        await program.restart()
+        # A leave waits for members that cannot be reached, and this for the leave.
+        await eventually(
+            f"{NEWCOMER} has left", self._cast.has_nobody_registered, seconds=_TO_LEAVE, every=0.5
+        )
+        await self._cast.register()
 
     @asynccontextmanager
     async def _wrong_clock(self, victim: str, seconds: float) -> AsyncIterator[None]:
