@@ -1,4 +1,4 @@
-"""Fifty registered members of which fifteen are in trouble: the others are worked with as if they were alone."""
+"""Twenty registered members of which six are in trouble: the others are worked with as if they were alone."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.e2e.scripted_api import served
 from tests.scenarios.world import CRDS, LOOPBACK, virtual_now
 
 SYSTEM, SHOP = "kube-federation-system", "shop"
-WELL, BAD = 35, 5
+WELL, BAD = 14, 2
 EACH_KIND = ("silent", "refusing", "slow")
 
 
@@ -90,7 +90,7 @@ async def answers_late(request: web.Request) -> web.StreamResponse:
 
 @asynccontextmanager
 async def in_trouble(host: ApiServer) -> AsyncIterator[None]:
-    """Five members that accept and never answer, five that refuse, five that answer after ten seconds."""
+    """Members that accept and never answer, that refuse, and that answer after ten seconds."""
     async with AsyncExitStack() as stack:
         for number in range(BAD):
             silent = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
