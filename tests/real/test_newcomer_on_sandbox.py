@@ -91,5 +91,10 @@ async def ends_cleanly(sandbox: Sandbox, number: signal.Signals) -> None:
 async def test_a_stopped_service_or_a_closed_terminal_ends_the_sandbox_as_well(
     number: signal.Signals, tmp_path: Path
 ) -> None:
-    async with running_sandbox(tmp_path) as sandbox:
-        await ends_cleanly(sandbox, number)
+    # Tests that run under nohup ignore SIGHUP, and so would the sandbox that they start.
+    before = signal.signal(number, signal.SIG_DFL)
+    try:
+        async with running_sandbox(tmp_path) as sandbox:
+            await ends_cleanly(sandbox, number)
+    finally:
+        signal.signal(number, before)
