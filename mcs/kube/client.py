@@ -154,9 +154,11 @@ class Client:
         *,
         label_selector: str = "",
         timeout_seconds: int = WATCH_SECONDS,
+        on_opened: Callable[[], None] | None = None,
     ) -> AsyncGenerator[WatchEvent[T], None]:
         """What changes after `resource_version`, until the server ends the watch, which is no error.
 
+        `on_opened` is called when the server has taken the watch, however long nothing changes from then on.
         Raises the typed error of an ERROR line (Expired above all), WatchSilent when not even a bookmark came
         for 90 s, TooLarge when so much came that a list must tell how much there is. Leave it early with
         `contextlib.aclosing`, or its connection lingers until it is collected.
@@ -172,6 +174,8 @@ class Client:
             with self._measured("watch", resource.plural) as codes:
                 content = await stack.enter_async_context(self.connection.stream(resource.path(), query))
                 codes.append(200)
+            if on_opened is not None:
+                on_opened()
             pending = b""
             async for chunk in content.iter_any():
                 self._take_in(resource, len(chunk))

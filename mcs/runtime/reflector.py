@@ -42,8 +42,7 @@ Together with a connection attempt in vain the longest leaves less than 30 s fro
 """
 
 SETTLED = 10.0
-"""Seconds that a watch without events must last before an earlier error counts as over; connecting takes at most 5."""
-
+"""Seconds that a watch without events must last, once the server took it, before an earlier error counts as over."""
 
 WARNED_AT_MOST = 20
 """Malformed objects of one resource that are logged: a member may send any number."""
@@ -63,6 +62,7 @@ class Reader(Protocol):
         *,
         label_selector: str = "",
         timeout_seconds: int = ...,
+        on_opened: Callable[[], None] | None = None,
     ) -> AsyncGenerator[WatchEvent[T], None]: ...
 
 
@@ -173,10 +173,20 @@ class Reflector(Generic[T]):
         self.status.state = WatchState.WATCHING
         loop = asyncio.get_running_loop()
         began, events = loop.time(), self.status.events
+        settled: asyncio.TimerHandle | None = None
+
+        def opened() -> None:
+            nonlocal settled
+            self._hear()
+            settled = loop.call_later(SETTLED, self._settle)
+
         watch = self._reader.watch(
-            self.resource, self._version, label_selector=self._selector, timeout_seconds=self._watch_seconds
+            self.resource,
+            self._version,
+            label_selector=self._selector,
+            timeout_seconds=self._watch_seconds,
+            on_opened=opened,
         )
-        settled = loop.call_later(SETTLED, self._settle)
         try:
             async with aclosing(watch) as received:
                 async for event in received:
@@ -184,7 +194,8 @@ class Reflector(Generic[T]):
                     self._settle()
                     self._version = self._take_in(event) or self._version
         finally:
-            settled.cancel()
+            if settled is not None:
+                settled.cancel()
         if self.status.events == events and loop.time() - began < FIRST_PAUSE:
             await asyncio.sleep(FIRST_PAUSE)
 

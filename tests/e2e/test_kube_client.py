@@ -117,14 +117,17 @@ def test_lines_are_found_however_they_are_cut(tmp_path: Path) -> None:
         assert (added.object.metadata.name, len(big.object.spec.cluster_ip)) == ("web", 3_000_000)
 
 
-def test_an_event_is_delivered_before_the_next_one_is_sent(tmp_path: Path) -> None:
+def test_a_watch_is_open_before_anything_happens_and_an_event_comes_before_the_next_is_sent(
+    tmp_path: Path,
+) -> None:
     async def main() -> list[float]:
-        handler = streamed(line("ADDED", service("a")), 20.0, line("ADDED", service("b")))
+        handler = streamed(5.0, line("ADDED", service("a")), 20.0, line("ADDED", service("b")))
         async with served(handler) as url, client_of(kubeconfig(tmp_path, url)) as client:
-            started = seconds()
-            return [round(seconds() - started) async for _ in client.watch(SERVICES, "5")]
+            began, opened = seconds(), list[float]()
+            watch = client.watch(SERVICES, "5", on_opened=lambda: opened.append(round(seconds() - began)))
+            return opened + [round(seconds() - began) async for _ in watch]
 
-    assert run_virtual(main()) == [0, 20]
+    assert run_virtual(main()) == [0, 5, 25]
 
 
 def test_a_line_that_was_not_finished_is_no_event(tmp_path: Path) -> None:

@@ -35,6 +35,7 @@ class Quiet:
         yield Page((), "1", ())
 
     async def watch(self, resource: Any, resource_version: str, **options: Any) -> AsyncGenerator[Any, None]:
+        options["on_opened"]()
         await asyncio.Event().wait()
         yield
 

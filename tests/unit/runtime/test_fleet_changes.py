@@ -47,6 +47,7 @@ class Server:
         yield Page((WEB,), "1", ())
 
     async def watch(self, resource: Any, resource_version: str, **options: Any) -> AsyncGenerator[Any, None]:
+        options["on_opened"]()
         await asyncio.Event().wait()
         yield
 

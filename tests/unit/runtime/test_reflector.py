@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
 from typing import Any
 
@@ -53,9 +53,18 @@ class Script:
             yield each
 
     async def watch(
-        self, resource: Any, resource_version: str, *, label_selector: str = "", timeout_seconds: int = 0
+        self,
+        resource: Any,
+        resource_version: str,
+        *,
+        label_selector: str = "",
+        timeout_seconds: int = 0,
+        on_opened: Callable[[], None] | None = None,
     ) -> AsyncGenerator[Any, None]:
         self.requests.append(f"watch {resource_version}")
+        is_refused = bool(self._answers) and isinstance(self._answers[0], Exception)
+        if on_opened is not None and not is_refused:
+            on_opened()
         async for each in self._answer():
             yield each
 
@@ -176,6 +185,28 @@ def test_a_lasting_trouble_is_logged_once_and_shows_while_it_is_tried_again() ->
     with capture_logs() as logs:
         assert run_virtual(run()) == [(False, WatchState.WATCHING), (True, WatchState.WATCHING)]
     assert [entry["event"] for entry in logs] == ["cannot list or watch"]
+
+
+def test_a_server_that_takes_no_watch_and_does_not_say_so_stays_away() -> None:
+    class Hanging(Script):
+        """Refuses the first watch, and never answers another."""
+
+        async def watch(self, *arguments: Any, **options: Any) -> AsyncGenerator[Any, None]:
+            if not self._answers:
+                await asyncio.Event().wait()
+            async for each in super().watch(*arguments, **options):
+                yield each
+
+    async def run() -> bool:
+        script = Hanging([page(7)], Unreachable("refused"))
+        reflector = Reflector(script, SERVICES, Cache[Service](), cluster="east")
+        with suppress(TimeoutError):
+            async with asyncio.timeout(80):
+                await reflector.run()
+        return reflector.status.error is not None
+
+    with capture_logs():
+        assert run_virtual(run())
 
 
 def test_no_error_empties_the_cache() -> None:
