@@ -243,10 +243,11 @@ def _offered(key: ServiceKey, service: ImportedService, zone: Zone) -> Iterable[
     name = _service_name(key, zone)
     if service.type == "ClusterSetIP":
         return ((port, Choice(name, DEFAULT_WEIGHT)) for port in service.ports if service.ips)
-    return ((port, _choice(endpoint, name)) for endpoint in service.chosen for port in endpoint.ports)
+    return ((port, choice_of(endpoint, name)) for endpoint in service.chosen for port in endpoint.ports)
 
 
-def _choice(endpoint: ReadyEndpoint, service_name: str) -> Choice:
+def choice_of(endpoint: ReadyEndpoint, service_name: str) -> Choice:
+    """What decides about the records of an endpoint of the service."""
     preference = endpoint.preference
     return Choice(endpoint_name(endpoint, service_name), preference.weight, preference.priority)
 
@@ -268,7 +269,7 @@ def _endpoint_addresses(name: str, ttl: int, endpoints: Iterable[ReadyEndpoint])
     """The addresses of all of them at the service's name `name`; one that several have counts for the first."""
     found: dict[tuple[AddressType, str], Choice] = {}
     for endpoint in endpoints:
-        choice = _choice(endpoint, name)
+        choice = choice_of(endpoint, name)
         for address in endpoint.addresses:
             found.setdefault((endpoint.family, address), choice)
     return tuple(

@@ -12,10 +12,10 @@ from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address
 
 from mcs.model.slices import IPV4, IPV6, AddressType
-from mcs_dns.answer import Rcode, Type
+from mcs_dns.answer import Rcode, Type, choice_of
 from mcs_dns.choice import Choice
 from mcs_dns.records import CLASS_IN, POINTER, POINTER_REACH
-from mcs_dns.wire import LARGER_FAMILY, Encoded
+from mcs_dns.wire import LARGER_FAMILY, Encoded, labels_of
 from mcs_dns.zone import MAX_NAME, ImportedService, ReadyEndpoint
 
 _FAMILIES = {Type.A: IPV4, Type.AAAA: IPV6}
@@ -67,7 +67,7 @@ def _addresses(name: bytes, family: AddressType, endpoints: Sequence[ReadyEndpoi
         Rcode.NOERROR,
         is_authoritative=True,
         answers=tuple([start + _packed(address) for address in found]),
-        choices=tuple([_choice(endpoint, text) for endpoint in found.values()]),
+        choices=tuple([choice_of(endpoint, text) for endpoint in found.values()]),
         counted_as=LARGER_FAMILY if has_others and found else 0,
     )
 
@@ -86,7 +86,7 @@ def _services(
         for port in endpoint.ports:
             if (asked is not _NO_PORT and port[:2] != asked) or (labels, port.port) in found:
                 continue
-            choice = _choice(endpoint, text)
+            choice = choice_of(endpoint, text)
             if len(choice.endpoint) > MAX_NAME:
                 continue
             found.add((labels, port.port))
@@ -138,20 +138,10 @@ def _compressed(labels: tuple[str, ...], offset: int, at: dict[tuple[str, ...], 
     return written + (POINTER | known).to_bytes(2)
 
 
-def _choice(endpoint: ReadyEndpoint, service_name: str) -> Choice:
-    preference = endpoint.preference
-    return Choice(f"{'.'.join(endpoint.labels)}.{service_name}", preference.weight, preference.priority)
-
-
 @lru_cache
 def _text(name: bytes) -> str:
     """A name of plain labels as text, without the root."""
-    labels = []
-    offset = 0
-    while length := name[offset]:
-        labels.append(name[offset + 1 : offset + 1 + length].decode())
-        offset += 1 + length
-    return ".".join(labels)
+    return ".".join([label.decode() for label in labels_of(name)])
 
 
 @lru_cache(maxsize=1 << 12)

@@ -169,7 +169,7 @@ def refusal_of(query: Query) -> Encoded | None:
 
 def question_of(key: bytes) -> Question:
     """The question that `Query.key` stands for."""
-    return Question(tuple(label.decode("latin-1") for label in _labels(key)), int.from_bytes(key[-4:-2]))
+    return Question(tuple(label.decode("latin-1") for label in labels_of(key)), int.from_bytes(key[-4:-2]))
 
 
 def _bare(packet: bytes, rcode: Rcode) -> bytes:
@@ -225,7 +225,7 @@ def _name_end(packet: bytes, start: int, *, may_point: bool) -> int:
     raise MalformedQueryError
 
 
-def _labels(name: bytes) -> list[bytes]:
+def labels_of(name: bytes) -> list[bytes]:
     """The labels at the start of `name`, an uncompressed name that was checked before."""
     labels = []
     offset = 0
@@ -238,7 +238,7 @@ def _labels(name: bytes) -> list[bytes]:
 def encoded_answer(key: bytes, answer: Answer) -> Encoded:
     """`answer` to the question `key` (lower case) as bytes, compressed as if it followed header and question."""
     offset, names = 12, {}
-    labels = tuple(_labels(key))
+    labels = tuple(labels_of(key))
     for position, label in enumerate(labels):
         names[labels[position:]] = offset
         offset += 1 + len(label)
