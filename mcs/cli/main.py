@@ -8,6 +8,7 @@ import typer
 
 from mcs import __version__
 from mcs.cli import member_commands
+from mcs.cli.member_commands import DryRun, Kubeconfig
 
 # Without markup typer neither loads rich for --help, which would double its time, nor draws boxes.
 app = typer.Typer(
@@ -26,13 +27,6 @@ Clusters = Annotated[
         help="A member: its cluster id and its kubeconfig context. Repeat for each; ID alone stands for ID=ID.",
     ),
 ]
-Kubeconfig = Annotated[
-    list[Path] | None,
-    typer.Option(
-        metavar="FILE",
-        help="A kubeconfig file; repeatable. Default: those of KUBECONFIG, else ~/.kube/config.",
-    ),
-]
 MetricsListen = Annotated[
     str, typer.Option(metavar="IP:PORT", help="Where /metrics, /healthz and /readyz are served.")
 ]
@@ -49,7 +43,6 @@ Zones = Annotated[
 
 # Hidden, for typer would describe it as "<str>"; the usage line shows it all the same.
 ExportedService = Annotated[str, typer.Argument(metavar="NAMESPACE/NAME", hidden=True)]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Change nothing; print the objects as YAML.")]
 
 
 @app.command(short_help="Sync the exports of all members into each of them.")
