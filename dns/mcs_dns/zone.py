@@ -231,6 +231,8 @@ class Zone:
 
     def changed_since(self, before: "Zone", keys: Iterable[ServiceKey]) -> frozenset[ServiceKey]:
         """The services that differ between `before` and this zone, at least those of them that are in `keys`."""
+        if before is self:
+            return frozenset()
         if self.change is not None and self.change[0] is before.identity:
             return self.change[1]
         return frozenset(key for key in keys if self.services.get(key) is not before.services.get(key))

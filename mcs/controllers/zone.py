@@ -77,8 +77,10 @@ class ZoneFeed:
         self._is_scheduled = False
         changes = {key: self._service(key) for key in self._changed}
         self._changed.clear()
-        self.zone = self.zone.with_services(changes).as_synced()
-        self._publish(self.zone)
+        zone = self.zone.with_services(changes).as_synced()
+        if zone is not self.zone:
+            self.zone = zone
+            self._publish(zone)
         for delta in self._arrived:
             self._propagation.answerable(self._member.cluster, delta.old, delta.new)
         self._arrived.clear()

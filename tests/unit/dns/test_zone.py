@@ -1,6 +1,7 @@
 """Zones as values, and what of an import and its slices becomes part of them."""
 
 import re
+from typing import NoReturn
 
 import dns.message
 import pytest
@@ -212,8 +213,18 @@ def test_a_zone_tells_what_changed_since_its_predecessor_and_since_any_other() -
     third = second.with_services({one: ImportedService(type="Headless")})
     assert second.changed_since(first, [one, two]) == {two}
     assert third.changed_since(first, [one, two]) == {one, two}
-    assert third.changed_since(third, [one, two]) == frozenset()
     assert third.as_synced().changed_since(third, [one, two]) == frozenset()
+
+
+def test_what_changed_is_told_without_a_look_at_all_that_anybody_keeps() -> None:
+    class Untouchable:
+        def __iter__(self) -> NoReturn:
+            raise AssertionError("every key was looked at")
+
+    first = Zone.empty().with_services({KEY: ImportedService(type="ClusterSetIP")})
+    second = first.with_services({KEY: ImportedService(type="Headless")})
+    assert second.changed_since(first, Untouchable()) == {KEY}
+    assert second.changed_since(second, Untouchable()) == frozenset()
 
 
 @pytest.mark.parametrize(
