@@ -22,6 +22,11 @@ SERVER_CORE, LOAD_CORE = CORES[0], CORES[-1]
 OUTSTANDING = "500"
 """Questions in flight: enough that a server which was kept waiting finds work."""
 
+SOCKET_BUFFER = "1024"
+"""KiB asked for; the kernel's usual buffer holds fewer answers than there are questions in flight.
+
+When the load was kept waiting, what did not fit was lost, and for the two seconds until that was noticed little was asked."""
+
 _TICKS = os.sysconf("SC_CLK_TCK")
 _LATENCY = re.compile(rb"^> \S+ \S+ \S+ ([0-9.]+)$", re.MULTILINE)
 
@@ -89,7 +94,20 @@ async def asked(
     with `is_timed` the latency of each answer is kept. Raises RuntimeError when dnsperf fails.
     """
     command = ["taskset", "-c", str(LOAD_CORE), "dnsperf", "-s", "127.0.0.1", "-p", str(port), "-e"]
-    command += ["-d", str(questions), "-c", str(clients), "-T", "1", "-t", "2", "-q", OUTSTANDING]
+    command += [
+        "-d",
+        str(questions),
+        "-c",
+        str(clients),
+        "-T",
+        "1",
+        "-t",
+        "2",
+        "-q",
+        OUTSTANDING,
+        "-b",
+        SOCKET_BUFFER,
+    ]
     command += ["-n", "1"] if seconds is None else ["-l", str(seconds)]
     command += [] if rate is None else ["-Q", str(rate)]
     command += ["-v"] if is_timed else []

@@ -29,8 +29,10 @@ CLIENTS = 20
 SHARES = {"a quarter": 0.25, "a tenth": 0.1}
 """Of a core."""
 
-PERIOD = 10_000
-"""Microseconds in which the share is given anew."""
+QUOTA = 1000
+"""Microseconds that a process may run before it waits for its next period, the least that Linux takes.
+
+Longer waits would let one worker hold all questions in flight while the other has none."""
 
 _ROOTS = (Path("/sys/fs/cgroup/cpu"), Path("/sys/fs/cgroup"))
 
@@ -83,16 +85,16 @@ def _workers(server: Server) -> Sequence[int]:
 @contextmanager
 def held(pid: int, share: float) -> Iterator[None]:
     """Hold the process to a share of a core until the block ends. Raises OSError where that is not allowed."""
-    quota = int(PERIOD * share)
+    period = int(QUOTA / share)
     root = next((each for each in _ROOTS if (each / "cgroup.procs").exists()), _ROOTS[0])
     group = root / f"mcs-bench-{os.getpid()}-{pid}"
     group.mkdir()
     try:
         if (group / "cpu.cfs_quota_us").exists():
-            (group / "cpu.cfs_period_us").write_text(str(PERIOD))
-            (group / "cpu.cfs_quota_us").write_text(str(quota))
+            (group / "cpu.cfs_period_us").write_text(str(period))
+            (group / "cpu.cfs_quota_us").write_text(str(QUOTA))
         else:
-            (group / "cpu.max").write_text(f"{quota} {PERIOD}")
+            (group / "cpu.max").write_text(f"{QUOTA} {period}")
         (group / "cgroup.procs").write_text(str(pid))
         yield
     finally:
