@@ -115,3 +115,20 @@ def test_the_readme_of_the_chart_explains_every_value_with_its_default_and_no_ot
     rows = re.findall(r"^\| `([\w.]+)` \| (?:`([^`]*)` )?\|", readme, re.MULTILINE)
     told = {path: yaml.safe_load(default) if default else "" for path, default in rows}
     assert told == dict(values_in(VALUES))
+
+
+ALERTS = (CHART / "templates" / "prometheus-rule.yaml").read_text()
+
+
+def test_every_metric_that_an_alert_looks_at_exists() -> None:
+    metrics = "".join(path.read_text() for path in (ROOT / "mcs" / "web").glob("*.py"))
+    expressions = " ".join(re.findall(r"^ +expr: (.*)$", ALERTS, re.MULTILINE))
+    named = set(re.findall(r"\bmcs_\w+", expressions))
+    assert named
+    assert [name for name in sorted(named) if f'"{name.removesuffix("_total")}"' not in metrics] == []
+
+
+def test_the_document_for_operators_lists_every_alert_with_its_severity() -> None:
+    of_chart = re.findall(r"alert: (\w+)\n(?:.*\n)*? +severity: (\w+)", ALERTS)
+    document = (ROOT / "docs" / "operations.md").read_text()
+    assert re.findall(r"^\| `(Mcs\w+)` \| (\w+) \|", document, re.MULTILINE) == of_chart
