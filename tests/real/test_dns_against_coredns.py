@@ -117,7 +117,8 @@ def faults_are_seen(answered: Sequence[Answered]) -> None:
         for spoilt in (
             {"answer": frozenset(others)},
             {"answer": frozenset({first.replace(" 5 ", " 6 "), *others})},
-            {"answer": frozenset({first, f"{first}1", *others})},
+            # No digit less: the address of another endpoint may begin with this one.
+            {"answer": frozenset({first, f"{first}999", *others})},
             {"flags": each.ours["flags"] - {"AA"}},
             {"flags": each.ours["flags"] | {"RA"}},
             {"rcode": frozenset({"NXDOMAIN"})},
