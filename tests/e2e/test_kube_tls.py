@@ -18,6 +18,7 @@ from mcs.kube.decode import Stored
 from mcs.model.resources import SERVICES
 from mcs.testing.virtual_time import run_virtual
 from tests.e2e.credential_plugin import Plugin, accepting, ask
+from tests.e2e.proxies import proxied
 from tests.e2e.scripted_api import client_of, client_to, kubeconfig, line, served, service, status
 
 
@@ -152,6 +153,22 @@ def test_a_pod_uses_its_rotating_service_account(tmp_path: Path) -> None:
 
     run_virtual(main())
     assert seen == ["first", "second"]
+
+
+async def test_a_pod_reaches_its_api_server_through_the_proxy_of_its_environment(tmp_path: Path) -> None:
+    authority, seen = trustme.CA(), list[str]()
+    authority.cert_pem.write_to_path(tmp_path / "ca.crt")
+    (tmp_path / "token").write_text("first")
+    async with (
+        served(accepting({"first"}, seen), tls_of(authority, "10.96.0.1")) as url,
+        proxied("http") as (proxy_url, proxy),
+    ):
+        place = {"KUBERNETES_SERVICE_HOST": "10.96.0.1", "KUBERNETES_SERVICE_PORT": url.rpartition(":")[2]}
+        environ = {**place, "HTTPS_PROXY": proxy_url}
+        async with connect_in_cluster(folder=tmp_path, environ=environ) as connection:
+            await ask(Client(connection))
+    assert seen == ["first"]
+    assert proxy.asked == [f"10.96.0.1:{place['KUBERNETES_SERVICE_PORT']}"]
 
 
 async def test_a_closed_connection_says_so(tmp_path: Path) -> None:

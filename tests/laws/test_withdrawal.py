@@ -14,11 +14,12 @@ from mcs.model.names import ClusterId
 from mcs.model.slices import EndpointSlice
 from mcs.services.observed import Exporter, ObservedTarget
 from mcs.services.plan import plan_target
-from mcs.testing.builders import WEB, at, endpoint, exporter, headless, service, slice_
+from mcs.testing.builders import WEB, at, endpoint, exporter, service, slice_
 from mcs.testing.simulated_target import SimulatedTarget
 from mcs.testing.worlds import CLUSTERS, exporters
 
 Exporters = tuple[Exporter, ...]
+PORTS = (("http 80",), ("http 80", "dns 53/UDP"), ("web 80",))
 
 
 class Moment(NamedTuple):
@@ -31,15 +32,15 @@ class Moment(NamedTuple):
 
 @st.composite
 def exported_by_several(draw: st.DrawFn) -> Exporters:
-    """Mostly two or three clusters of which each has some endpoints, ready or not; else anything."""
+    """Mostly two or three clusters of which each has some endpoints, ready or not, and a port or two; else anything."""
     if draw(st.sampled_from([False] * 5 + [True])):
         return draw(exporters())
     clusters = draw(st.sampled_from([("c1", "c2", "c3"), ("c1", "c2"), ("c2", "c3"), ("c2",)]))
-    made = headless() if draw(st.booleans()) else service()
+    is_headless = draw(st.booleans())
     return tuple(
         exporter(
             cluster,
-            made,
+            service(WEB, *draw(st.sampled_from(PORTS)), is_headless=is_headless),
             *(
                 slice_(
                     f"web-{number}",

@@ -13,6 +13,7 @@ from mcs.controllers.withdrawal import WithdrawalController, touched_by_decision
 from mcs.membership.withdrawal import Decision, Decisions, Terms
 from mcs.model.names import ClusterId
 from mcs.runtime.fleet import CRD_MISSING, Fleet, Reachability
+from mcs.runtime.queue import WorkQueue
 from mcs.testing.virtual_time import START, run_virtual
 from tests.unit.controllers.two_clusters import EAST, WEST, Here
 
@@ -27,6 +28,7 @@ class FakeMember:
         self.cluster = name
         self.reachability = Reachability.REACHABLE
         self.problem = ""
+        self.queue: WorkQueue[Any] = WorkQueue()
         self._listeners: list[Any] = []
 
     def on_health(self, listener: Any) -> None:
@@ -67,8 +69,8 @@ class Story:
         return NOON + timedelta(seconds=asyncio.get_running_loop().time() - START) + self.wall_ahead
 
     def _take(self, decisions: Decisions) -> None:
-        found = decisions.of[EAST]
-        self.told.append((asyncio.get_running_loop().time() - START, found.verdict, found.reason))
+        if (found := decisions.of.get(EAST)) is not None:
+            self.told.append((asyncio.get_running_loop().time() - START, found.verdict, found.reason))
 
     @property
     def verdicts(self) -> list[tuple[float, str]]:
@@ -191,11 +193,19 @@ def test_a_member_that_only_lacks_definitions_is_there() -> None:
     assert story.controller.outages == {}
 
 
-def test_a_member_that_ceases_to_be_one_is_not_counted_any_more() -> None:
-    story = Story()
-    play(story, (0, away(story)), (5, lambda: story.fleet.members.pop(EAST)), (1, story.controller.wake))
+def test_a_member_that_ceases_to_be_one_is_not_counted_any_more_and_begins_anew_as_another() -> None:
+    story, counted = Story(), list[set[ClusterId]]()
+    again: Any = story.east
+    play(
+        story,
+        (0, away(story)),
+        (5, lambda: story.fleet.disengage(EAST)),
+        (1, lambda: counted.append({*story.controller.decisions.of})),
+        (4, lambda: story.fleet.engage(again)),
+    )
 
-    assert story.controller.decisions.of.keys() == {WEST, SOUTH}
+    assert counted == [{WEST, SOUTH}]
+    assert story.verdicts[-1] == (110, "withdraw")
 
 
 WITHDRAW, LEAVE, SERVE = Decision("withdraw", "is away"), Decision("leave", "is away"), Decision("serve")

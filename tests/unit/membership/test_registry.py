@@ -157,6 +157,7 @@ def test_what_changes_how_a_member_is_reached(
 ) -> None:
     plan = planned(registration(**change), engaged=EAST_ALONE, secrets=secrets)
     assert [each.cluster for each in plan.reconnect] == ([EAST] if done == "reconnect" else []), case
+    assert all(each.endpoint.proxy == change.get("proxy_url", "") for each in plan.reconnect), case
     assert [each.cluster for each in plan.renew] == ([EAST] if done == "renew" else []), case
     assert (plan.engage, plan.leaving, plan.refusals) == ((), (), ()), case
 

@@ -190,6 +190,7 @@ DEFAULT = Terms("keep", timedelta(seconds=9))
         ("nothing is said", {}, DEFAULT),
         ("drained, and when", {"unreachable": "drain", "unreachable-grace": "1m"}, Terms(grace=timedelta(minutes=1))),
         ("kept, after the grace of all", {"unreachable": "keep"}, DEFAULT),
+        ("a grace of zero is a grace", {"unreachable-grace": "0"}, Terms("keep", timedelta())),
         ("what is not understood is as not said", {"unreachable": "Keep!", "unreachable-grace": "soon"}, DEFAULT),
         ("drained by an operator", {"drained": "true"}, Terms("keep", timedelta(seconds=9), is_drained=True)),
         ("drained is only what says true", {"drained": "no"}, DEFAULT),

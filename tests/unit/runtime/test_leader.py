@@ -111,6 +111,7 @@ def test_the_first_candidate_leads_at_once_and_gives_the_lease_back_at_its_end()
             assert candidate.permit() == pytest.approx(13.9, abs=0.1)
             notes = candidate.notes
             await asyncio.sleep(60)
+        assert not candidate.is_leading
         with pytest.raises(NotLeading):
             candidate.permit()
         return notes

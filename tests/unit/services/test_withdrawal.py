@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace as replaced
 
+import pytest
+
 from mcs.model.names import WITHDRAWN_ANNOTATION, ClusterId
 from mcs.model.slices import EndpointConditions
 from mcs.services.exports import desired_conditions, is_imported
@@ -101,17 +103,29 @@ def test_when_all_that_could_serve_are_withdrawn_all_stay() -> None:
     assert "apply endpointslices" not in in_words(plan)
 
 
-def test_what_is_withdrawn_comes_back_before_the_last_other_endpoint_is_not_ready() -> None:
-    target = settled_target(EAST, WEST)
-    target.carry_out(plan_target(observed(target, EAST, WEST)))
-    west = exporter("c3", service(), slice_("web-1", endpoint("10.3.0.1", ready=False)), created=1)
+def spent(each: Exporter) -> Exporter:
+    """The same, with no endpoint that is ready."""
+    return replaced(each, slices=(slice_("web-1", endpoint("10.9.0.1", ready=False)),))
 
-    written = [
+
+def written(target: SimulatedTarget, *exported: Exporter, withdrawn: str) -> list[str]:
+    """Whose mirrors are written, in that order."""
+    return [
         action.object.source_cluster  # type: ignore[union-attr]
-        for action in plan_target(observed(target, EAST, west))
+        for action in plan_target(observed(target, *exported, withdrawn=withdrawn))
         if action.resource.plural == "endpointslices"
     ]
-    assert written == ["c2", "c3"]
+
+
+# In the order of names, and against it.
+@pytest.mark.parametrize(("away", "other"), [(EAST, WEST), (WEST, EAST)])
+def test_no_write_comes_between_the_last_ready_endpoint_and_the_next(away: Exporter, other: Exporter) -> None:
+    target = settled_target(away, spent(other))
+    assert written(target, away, other, withdrawn=away.cluster) == [other.cluster, away.cluster]
+
+    target = settled_target(away, other)
+    target.carry_out(plan_target(observed(target, away, other, withdrawn=away.cluster)))
+    assert written(target, away, spent(other), withdrawn=away.cluster) == [away.cluster, other.cluster]
 
 
 def test_a_controller_that_has_not_seen_a_cluster_withdraws_it_and_gives_it_back() -> None:
@@ -130,6 +144,25 @@ def test_a_controller_that_has_not_seen_a_cluster_withdraws_it_and_gives_it_back
     target.carry_out(plan_target(observed(target, EAST, WEST, seen=unseen, withdrawn="")))
     ready = [[one.is_ready for one in each or ()] for each in before.values()]
     assert [[one.is_ready for one in each.endpoints or ()] for each in target.mirrors] == ready
+    assert not any(WITHDRAWN_ANNOTATION in each.metadata.annotations for each in target.mirrors)
+
+
+def test_while_nothing_is_decided_what_was_withdrawn_stays_so_and_so_does_what_is_told_of_it() -> None:
+    target = settled_target(EAST, WEST)
+    target.carry_out(plan_target(observed(target, EAST, WEST)))
+
+    undecided = replaced(observed(target, EAST, WEST, withdrawn=""), undecided=frozenset({ClusterId("c2")}))
+    assert plan_target(undecided) == ()
+
+
+def test_the_mark_comes_and_goes_also_where_the_endpoints_say_the_same() -> None:
+    """Left behind, it would withdraw a cluster of which nothing is decided."""
+    idle = slice_("web-2", endpoint("10.2.1.1", ready=False, serving=False, terminating=False))
+    east = exporter("c2", service(), *EAST.slices, idle)
+    target = settled_target(east, WEST)
+    for withdrawn, marked in (("c2", 2), ("", 0)):
+        target.carry_out(plan_target(observed(target, east, WEST, withdrawn=withdrawn)))
+        assert sum(WITHDRAWN_ANNOTATION in each.metadata.annotations for each in target.mirrors) == marked
 
 
 def test_a_cluster_that_has_no_mirror_here_has_nothing_to_withdraw() -> None:
