@@ -98,7 +98,8 @@ async def seconds_until_synced(good: int, bad: int, folder: Path) -> float:
             config["contexts"].append({"name": name, "context": {"cluster": name, "user": "good-0"}})
         file = folder / f"kubeconfig-{bad}"
         file.write_text(yaml.safe_dump(config))
-        names = [each["name"] for each in config["contexts"]]
+        # The bad ones first, so that whoever takes one after the other meets them.
+        names = [each["name"] for each in reversed(config["contexts"])]
         process = ControllerProcess(
             {ClusterId(name): client_opener(name, [file], name, RequestCounts()) for name in names}
         )
