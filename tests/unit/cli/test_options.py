@@ -152,6 +152,8 @@ def test_help_fits_80_columns_and_lists_the_commands_in_the_order_of_their_use(
         ["export", "--help"],
         ["unexport", "--help"],
         *([each, "--help"] for each in ("join", "leave", "clusters", "cordon", "uncordon", "drain")),
+        ["plan", "--help"],
+        ["plan", "division", "--help"],
         ["status", "--help"],
     ):
         monkeypatch.setattr(sys, "argv", ["mcs", *arguments])
@@ -168,5 +170,5 @@ def test_help_fits_80_columns_and_lists_the_commands_in_the_order_of_their_use(
             assert listed == [
                 *("controller", "dns", "sandbox", "export", "unexport"),
                 *("join", "leave", "clusters", "cordon", "uncordon", "drain"),
-                *("status", "version"),
+                *("status", "version", "plan"),
             ]
