@@ -141,25 +141,25 @@ def tie_rank(cluster: ClusterId, key: str) -> tuple[int, str]:
     FNV-1, 32 bits, of the names one after the other (KubeFed's planner); the name decides should two hashes be equal.
     """
     value = _FNV_OFFSET
-    for byte in f"{cluster}{key}".encode():
+    for byte in f"{cluster}{key}".encode(errors="surrogatepass"):
         value = (value * _FNV_PRIME & _32_BITS) ^ byte
     return value, cluster
 
 
 def check(division: Division) -> None:
     """Raises DivisionError for what cannot be meant. As KubeFed, its mode takes a minimum above the maximum."""
-    numbers = [("total", division.total), ("moves", division.moves)]
+    numbers = [("total", "", division.total), ("moves", "", division.moves)]
     for name, preference in division.preferences.items():
         numbers += (
-            (f"weight of {name}", preference.weight),
-            (f"minReplicas of {name}", preference.min_replicas),
-            (f"maxReplicas of {name}", preference.max_replicas or 0),
+            ("weight", name, preference.weight),
+            ("minReplicas", name, preference.min_replicas),
+            ("maxReplicas", name, preference.max_replicas or 0),
         )
-    for what, counts in (("current", division.current), ("capacity", division.capacity)):
-        numbers += ((f"{what} of {cluster}", count) for cluster, count in counts.items())
-    for what, number in numbers:
+    numbers += [("current", *pair) for pair in division.current.items()]
+    numbers += [("capacity", *pair) for pair in division.capacity.items()]
+    for what, name, number in numbers:
         if number < 0:
-            raise DivisionError(f"{what} is {number}; write 0 or more")
+            raise DivisionError(f"{what}{name and f' of {name}'} is {number}; write 0 or more")
     if division.mode == "fair":
         for name, preference in division.preferences.items():
             if preference.max_replicas is not None and preference.min_replicas > preference.max_replicas:
