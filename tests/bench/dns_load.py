@@ -25,7 +25,8 @@ OUTSTANDING = "500"
 SOCKET_BUFFER = "1024"
 """KiB asked for; the kernel's usual buffer holds fewer answers than there are questions in flight.
 
-When the load was kept waiting, what did not fit was lost, and for the two seconds until that was noticed little was asked."""
+When the load was kept waiting, what did not fit was lost, and for the two seconds until that was noticed little was
+asked."""
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _LATENCY = re.compile(rb"^> \S+ \S+ \S+ ([0-9.]+)$", re.MULTILINE)
