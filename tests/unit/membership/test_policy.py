@@ -16,6 +16,7 @@ deniedNamespaces: [vault]
 precedence: first-seen
 defaults:
   exportsFrom: [shop, demo]
+  importsInto: [demo]
   caps: {exports: 5}
 members:
   c2:
@@ -41,7 +42,12 @@ def test_a_file_states_what_each_member_may_do() -> None:
         pod_ranges=(ip_network("10.2.0.0/16"), ip_network("fd00:2::/64")),
         service_ranges=(ip_network("10.96.0.0/12"),),
     )
-    rest = MemberPolicy(denied=denied, exports_from=frozenset({"shop", "demo"}), caps=Caps(exports=5))
+    rest = MemberPolicy(
+        denied=denied,
+        exports_from=frozenset({"shop", "demo"}),
+        imports_into=frozenset({"demo"}),
+        caps=Caps(exports=5),
+    )
     assert policy.of(ClusterId("c3")) == policy.of(ClusterId("c9")) == rest
 
 
