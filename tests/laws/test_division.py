@@ -48,11 +48,14 @@ class Member(NamedTuple):
 
 
 def members(
-    at_most: int, preference: SearchStrategy[ClusterPreference], count: SearchStrategy[int], limited: bool
+    sizes: tuple[int, int],
+    preference: SearchStrategy[ClusterPreference],
+    count: SearchStrategy[int],
+    limited: bool,
 ) -> SearchStrategy[list[Member]]:
     capacity = st.none() | count if limited else st.none()
     one = st.builds(Member, st.sampled_from(NAMES), st.none() | preference, st.none() | count, capacity)
-    return st.lists(one, max_size=at_most, unique_by=lambda each: each.cluster)
+    return st.lists(one, min_size=sizes[0], max_size=sizes[1], unique_by=lambda each: each.cluster)
 
 
 def divisions(
@@ -60,10 +63,10 @@ def divisions(
     rebalances: Sequence[Rebalance] = FAIR,
     *,
     most: int = 1000,
-    at_most: int = len(NAMES),
+    sizes: tuple[int, int] = (0, len(NAMES)),
     limited: bool = True,
 ) -> SearchStrategy[Division]:
-    """Divisions of at most `most` replicas among as many as `at_most` clusters; without limits all have a weight."""
+    """Divisions of at most `most` replicas among so many clusters; without limits all have a weight."""
     count = numbers(most)
     preference = preferences(most) if limited else st.builds(ClusterPreference, weight=st.integers(1, 9))
 
@@ -89,7 +92,7 @@ def divisions(
     return st.builds(
         asked,
         count,
-        members(at_most, preference, count, limited),
+        members(sizes, preference, count, limited),
         st.none() | preference if limited else preference,
         st.tuples(st.sampled_from(KEYS), st.sampled_from(rebalances), st.integers(0, 5)),
     )
@@ -267,7 +270,7 @@ def filled(total: int, bounds: dict[ClusterId, tuple[int, int, int]]) -> dict[Cl
     return at(last + Fraction(total - sum(at(last).values()), growing)) if growing else at(last)
 
 
-@given(divisions(most=8, at_most=3, rebalances=KUBEFED))
+@given(divisions(most=8, sizes=(2, 3), rebalances=KUBEFED))
 def test_a_search_of_all_plans_finds_none_that_is_better(asked: Division) -> None:
     """By the order of force: minima, then as many as possible, then no replica lost; and then the weights."""
     found = limits(asked)
