@@ -35,11 +35,13 @@ from mcs.membership.joining import (
     properties,
     registration_objects,
 )
+from mcs.model.federated import CORE_GROUP, SCHEDULING_GROUP
 from mcs.model.installed import Manifest, manifest
 from mcs.model.names import ClusterId
 from mcs.model.resources import KUBEFED_CLUSTERS, SERVICES
 
 REGISTRY_DEFINITION = f"{KUBEFED_CLUSTERS.plural}.{KUBEFED_CLUSTERS.group}"
+FEDERATION_GROUPS = (f".{CORE_GROUP}", f".{SCHEDULING_GROUP}")
 
 
 class JoinOptions(Struct, frozen=True, kw_only=True):
@@ -141,8 +143,9 @@ class Join:
         await self._check(clusterset)
         newcomer, at = self._joining.newcomer, self._joining.at
         definitions = {each["metadata"]["name"]: each for each in definition_documents()}
-        registry = definitions.pop(REGISTRY_DEFINITION)
-        await at.define(definitions.values())
+        registry = definitions[REGISTRY_DEFINITION]
+        # What else is KubeFed's is of the host alone, and there for those who federate.
+        await at.define(each for name, each in definitions.items() if not name.endswith(FEDERATION_GROUPS))
         await at.apply(*self._installed())
         if self._options.image is not None:
             await at.forward(ZONE, manifest(SERVICES, DNS_NAME, self._options.namespace))
