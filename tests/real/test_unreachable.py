@@ -19,6 +19,7 @@ from tests.lab.control_planes import ControlPlanes, free_ports
 from tests.lab.kubectl import Kubectl, kubectl_binary
 from tests.lab.mcs import MCS, eventually
 from tests.lab.processes import LabProcess
+from tests.real.test_registry_lost import metric
 
 CRDS = Path(__file__).parents[2] / "crds"
 CLUSTERS = ("a", "b", "c")
@@ -107,14 +108,18 @@ class Set:
             await kubectl("apply", "--server-side", "-f", str(CRDS))
             await kubectl("wait", "--for=condition=Established", "-f", str(CRDS), "--timeout=30s")
             await kubectl("create", "namespace", "shop")
-            file = self._folder / f"{name}.yaml"
-            file.write_text(EXPORT.replace("ADDRESS", f"10.{number}.0.1"))
-            await kubectl("apply", "-f", str(file))
+            await self.export(name, f"10.{number}.0.1")
             await self.forwarders[name].open()
 
+    async def export(self, cluster: str, address: str) -> None:
+        """Export web from a cluster, with this endpoint."""
+        file = self._folder / f"{cluster}.yaml"
+        file.write_text(EXPORT.replace("ADDRESS", address))
+        await self.kubectl[cluster]("apply", "-f", str(file))
+
     @asynccontextmanager
-    async def controller(self) -> AsyncIterator[None]:
-        """`mcs controller` for all of them, by way of the forwarders."""
+    async def controller(self) -> AsyncIterator[str]:
+        """`mcs controller` for all of them, by way of the forwarders; the URL of its metrics."""
         config = yaml.safe_load(self.planes.kubeconfig().read_text())
         for each in config["clusters"]:
             each["cluster"]["server"] = f"https://127.0.0.1:{self.forwarders[each['name']].port}"
@@ -127,7 +132,7 @@ class Set:
         process = LabProcess("controller", command, self._folder / "controller.log")
         await process.start()
         try:
-            yield
+            yield f"http://127.0.0.1:{port}/metrics"
         finally:
             await process.stop()
             for forwarder in self.forwarders.values():
@@ -144,6 +149,11 @@ class Set:
             )
             for each in json.loads(text)["items"]
         }
+
+    async def mirrored(self, cluster: str, source: str) -> str:
+        """The addresses in a cluster's mirrors of another one."""
+        chosen = ("-l", f"{SOURCE}={source}", "-o", "jsonpath={.items[*].endpoints[*].addresses[*]}")
+        return await self.kubectl[cluster]("get", "endpointslices", "-n", "shop", *chosen)
 
     async def serving(self, cluster: str) -> list[str]:
         """The clusters whose mirrors in a cluster have ready endpoints."""
@@ -172,7 +182,7 @@ async def test_an_unreachable_cluster_is_withdrawn_a_cut_off_controller_withdraw
     async with ControlPlanes(CLUSTERS, folder=folder) as planes:
         clusters = Set(planes, tmp_path)
         await clusters.prepare()
-        async with clusters.controller():
+        async with clusters.controller() as metrics:
 
             async def all_serve() -> bool:
                 return all([await clusters.serving(each) == ["a", "b", "c"] for each in CLUSTERS])
@@ -203,9 +213,24 @@ async def test_an_unreachable_cluster_is_withdrawn_a_cut_off_controller_withdraw
                 await forwarder.cut()
             await asyncio.sleep(GRACE * 1.5)
             assert await all_serve(), "cut off from all: nothing is withdrawn"
-            # Those that are reachable again first must not lose the others before these are: nothing is written at all.
-            for forwarder in clusters.forwarders.values():
-                await forwarder.open()
-                await asyncio.sleep(GRACE / 4)
-            await asyncio.sleep(GRACE)
-            assert await clusters.mirrors("a") == again
+            assert await metric(metrics, "mcs_presumed_cut_off") == 1
+            # Those that are reachable again first must not lose the other before it is.
+            for name in "ab":
+                await clusters.forwarders[name].open()
+
+            async def are_most_reached() -> bool:
+                return await metric(metrics, "mcs_presumed_cut_off") == 0
+
+            await _in_multiples("a and b reached again", are_most_reached)
+            await asyncio.sleep(GRACE / 4)
+            assert await clusters.mirrors("a") == again, "nothing is written at all"
+            await clusters.forwarders["c"].open()
+            await clusters.export("c", "10.3.0.2")
+
+            async def all_are_reached() -> bool:
+                return await clusters.mirrored("a", "c") == "10.3.0.2" and await all_serve()
+
+            await _in_multiples("c reached again", all_are_reached)
+            assert {source: found[0] for source, found in (await clusters.mirrors("a")).items()} == {
+                source: found[0] for source, found in before.items()
+            }
