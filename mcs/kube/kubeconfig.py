@@ -7,6 +7,8 @@ Source: "Organizing Cluster Access Using kubeconfig Files", the first file to se
 import base64
 import binascii
 from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
@@ -19,6 +21,9 @@ from mcs.kube.errors import ConfigError
 
 DATA_FIELDS = ("certificate-authority", "client-certificate", "client-key")
 FILE_FIELDS = (*DATA_FIELDS, "tokenFile")
+
+FILES_KEPT_PARSED = 16
+"""A hundred contexts of one file are chosen one by one, and YAML is slow: 0.1 s for a file of a hundred."""
 
 
 class _NamedCluster(Struct):
@@ -233,7 +238,7 @@ def _parse(file: Path) -> _Kubeconfig:
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"cannot be read: {error}", file=file) from error
     try:
-        return _parsed(text, file)
+        return _parsed_before(text, file)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         # The error itself quotes the line, which may be that of a token.
@@ -258,6 +263,12 @@ def _parsed(text: str, file: Path, loader: type[yaml.SafeLoader] = yaml.SafeLoad
         return msgspec.convert(document, _Kubeconfig)
     except msgspec.ValidationError as error:
         raise ConfigError(f"is not a kubeconfig: {error}", file=file) from error
+
+
+@lru_cache(FILES_KEPT_PARSED)
+def _parsed_before(text: str, file: Path) -> _Kubeconfig:
+    """By its text, so that a file which has changed is another one."""
+    return _parsed(text, file)
 
 
 def _merged(parts: Iterable[tuple[Path, list[_Named] | None]]) -> dict[str, tuple[Path, _Named]]:
@@ -314,8 +325,8 @@ def _check_user(user: Mapping[str, Any], file: Path, context: str) -> None:
 
 
 def _with_absolute_paths(part: Mapping[str, Any], file: Path, context: str) -> dict[str, Any]:
-    """Relative paths are relative to the file they stand in; an exec command only if it contains a slash."""
-    result = dict(part)
+    """A copy; relative paths are relative to the file they stand in, an exec command only if it contains a slash."""
+    result = deepcopy(dict(part))
     folder = file.absolute().parent
     for key in FILE_FIELDS:
         if not result.get(key) or result.get("token" if key == "tokenFile" else f"{key}-data"):

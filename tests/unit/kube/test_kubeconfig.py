@@ -46,6 +46,36 @@ def test_a_named_context_goes_before_the_current_one(tmp_path: Path) -> None:
     assert choose_context([file], None).user == {"token": "token-of-east"}
 
 
+def test_a_file_is_parsed_once_for_all_of_its_contexts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [f"member-{number}" for number in range(50)]
+    file = written(tmp_path, "config", config(*names))
+    parsed: list[str] = []
+    load = yaml.load
+
+    def noted(text: str, Loader: type[yaml.SafeLoader]) -> Any:  # noqa: N803
+        parsed.append(text)
+        return load(text, Loader)
+
+    monkeypatch.setattr(yaml, "load", noted)
+    servers = [choose_context([file], name).cluster["server"] for name in names]
+    assert (servers, len(parsed)) == ([f"https://{name}:6443" for name in names], 1)
+
+
+def test_a_changed_file_is_parsed_again(tmp_path: Path) -> None:
+    file = written(tmp_path, "config", config("east", current="east"))
+    assert choose_context([file], None).user == {"token": "token-of-east"}
+    written(tmp_path, "config", config("east", current="east", user={"token": "rotated"}))
+    assert choose_context([file], None).user == {"token": "rotated"}
+
+
+def test_what_becomes_of_a_chosen_context_does_not_reach_the_next(tmp_path: Path) -> None:
+    file = written(tmp_path, "config", config("east", user={"exec": {"command": "aws", "args": ["one"]}}))
+    choose_context([file], "east").user["exec"]["args"].append("two")
+    assert choose_context([file], "east").user["exec"]["args"] == ["one"]
+
+
 def test_the_first_file_wins(tmp_path: Path) -> None:
     first = written(tmp_path, "first", config("east", current="east"))
     second = written(
