@@ -11,6 +11,7 @@ from typing import Any
 
 from mcs.controllers.admission import Admission
 from mcs.controllers.clusters import ClusterCaches, Work
+from mcs.controllers.exporting import Exporting
 from mcs.controllers.meanings import (
     meaning_of_export,
     meaning_of_namespace,
@@ -71,6 +72,7 @@ class ServicesController:
         self._with_older_crd: frozenset[ClusterId] = frozenset()
         self._caches: dict[ClusterId, ClusterCaches] = {}
         self._admissions: dict[ClusterId, Admission] = {}
+        self._exporting = Exporting(fleet)
         fleet.follow(self._engaged, self._disengaged)
         fleet.on_left(self._enqueue_what_came_from)
 
@@ -135,7 +137,7 @@ class ServicesController:
     def observe_target(self, target: ClusterId, key: ServiceKey) -> ObservedTarget:
         """Everything that decides what `target` should hold for the service."""
         caches = self._caches[target]
-        seen = self._seen(key)
+        seen = self._exporting.seen(key)
         if caches.is_import_malformed(key):
             seen -= {target}
         mirrors = tuple(caches.slices.by("mirrored", key))
@@ -180,7 +182,7 @@ class ServicesController:
 
     def observe_export(self, cluster: ClusterId, key: ServiceKey) -> ObservedExport | None:
         """Everything that decides the conditions of the export in `cluster`; None when nothing may be said now."""
-        seen = self._seen(key)
+        seen = self._exporting.seen(key)
         caches = self._caches[cluster]
         if cluster not in seen or caches.exports.get(key) is None:
             return None
@@ -196,16 +198,11 @@ class ServicesController:
             withdrawn=self.decisions.withdrawn,
         )
 
-    def _seen(self, key: ServiceKey) -> frozenset[ClusterId]:
-        """The clusters whose part in the service is known; of one that has left it is known that it has none."""
-        seen = (cluster for cluster in self._fleet.seen if not self._caches[cluster].is_malformed(key))
-        return self._fleet.left.union(seen)
-
     def _exporters(self, key: ServiceKey, seen: frozenset[ClusterId]) -> tuple[Exporter, ...]:
         exporters = []
-        for cluster in sorted(seen & self._caches.keys()):
+        for cluster in self._exporting.exporters(key):
             caches = self._caches[cluster]
-            if (export := caches.exports.get(key)) is not None:
+            if cluster in seen and (export := caches.exports.get(key)) is not None:
                 exporters.append(
                     Exporter(
                         cluster=cluster,
