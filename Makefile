@@ -80,8 +80,8 @@ bench-burst: $(INSTALLED) ## Measure a thousand exports at once next to a bare w
 	$(BIN)/python -m tests.lab.binaries
 	$(BIN)/python -m tests.bench.run burst
 
-bench-fleet: $(INSTALLED) ## Measure good members beside bad ones, on the sandbox
-	$(BIN)/python -m tests.bench.run fleet
+bench-fleet: $(INSTALLED) ## Measure good members beside bad ones, and 100 members next to 10, on the sandbox
+	$(BIN)/python -m tests.bench.run fleet fleet-size
 
 sync-chart: ## Copy crds/ into the chart, which must hold the same
 	rm -f charts/mcs/crds/*.yaml

@@ -21,6 +21,7 @@ from tests.bench import (
     dns_size,
     dns_workers,
     fleet,
+    fleet_size,
     propagation,
 )
 from tests.bench.dns_load import MissingProgramError
@@ -36,6 +37,7 @@ MEASUREMENTS: dict[str, Callable[[], Awaitable[Sequence[Figure]]]] = {
     "dns-size": dns_size.measure,
     "dns-workers": dns_workers.measure,
     "fleet": fleet.measure,
+    "fleet-size": fleet_size.measure,
     "propagation": propagation.measure,
 }
 
