@@ -27,11 +27,12 @@ def main(arguments: Sequence[str]) -> None:
         local, _, remote = pair.partition("=")
         host, _, port = remote.rpartition(":")
         routes.append((socket.create_server(("127.0.0.1", int(local))), host, int(port)))
-    _enter_network(int(pid))
+    enter_network(int(pid))
     asyncio.run(_forward(routes))
 
 
-def _enter_network(pid: int) -> None:
+def enter_network(pid: int) -> None:
+    """Make sockets in the network of that process from now on, in this thread. Raises OSError when refused."""
     libc = ctypes.CDLL(None, use_errno=True)
     with Path(f"/proc/{pid}/ns/net").open("rb") as network:
         if libc.setns(network.fileno(), _CLONE_NEWNET) != 0:
@@ -52,12 +53,13 @@ def _to(host: str, port: int) -> Callable[[asyncio.StreamReader, asyncio.StreamW
         except OSError:
             writer.close()
             return
-        await asyncio.gather(_copy(reader, far_writer), _copy(far_reader, writer))
+        await asyncio.gather(copy(reader, far_writer), copy(far_reader, writer))
 
     return serve
 
 
-async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Pass on what comes until the one side or the other ends, and then close."""
     with suppress(OSError):
         while data := await reader.read(_CHUNK):
             writer.write(data)

@@ -5,10 +5,11 @@ Only addresses and ports are replaced in what the document says. What the resolv
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -16,11 +17,13 @@ from typing import Literal
 import dns.asyncquery
 import dns.exception
 import dns.message
+import yaml
 
 from tests.lab.binaries import MissingBinaryError, built
 from tests.lab.control_planes import free_ports
 from tests.lab.mcs import eventually
 from tests.lab.processes import LabProcess
+from tests.lab.resolved import node_with_resolved, resolved_program
 
 HOST = "127.0.0.1"
 _DOCUMENT = Path(__file__).parents[2] / "docs" / "dns-in-front.md"
@@ -55,6 +58,22 @@ stop-dns-rebind
 pid-file
 user=root
 """
+# What the pod of kube-dns gives to its dnsmasq; the program there that adds the stub domains to it cannot be had here.
+_KUBE_DNS = """
+port={port}
+listen-address={host}
+bind-interfaces
+no-resolv
+no-hosts
+pid-file
+user=root
+cache-size=1000
+no-negcache
+dns-loop-detect
+server=/cluster.local/{host}#{dead_port}
+server=/in-addr.arpa/{host}#{dead_port}
+server=/ip6.arpa/{host}#{dead_port}
+"""
 
 
 @dataclass(frozen=True)
@@ -80,7 +99,10 @@ COREDNS = Resolver("CoreDNS", minimum=5)
 NODE_LOCAL_DNS = Resolver("Node-local DNS", minimum=5)
 UNBOUND = Resolver("unbound", servfail_kept=5, recovery=30, additional="never")
 DNSMASQ = Resolver("dnsmasq", additional="at first")
-RESOLVERS = (COREDNS, NODE_LOCAL_DNS, UNBOUND, DNSMASQ)
+KUBE_DNS = Resolver("kube-dns", additional="at first")
+SYSTEMD_RESOLVED = Resolver("systemd-resolved", servfail_kept=10)
+RESOLVERS = (COREDNS, NODE_LOCAL_DNS, UNBOUND, DNSMASQ, KUBE_DNS)
+"""Those that run beside the tests; systemd-resolved needs a node, and that needs root."""
 
 
 def missing(resolver: Resolver) -> str:
@@ -106,15 +128,21 @@ async def forwarding(resolver: Resolver, server_port: int, folder: Path) -> Asyn
     Raises MissingBinaryError when the program is not here, AssertionError when it does not answer in time.
     """
     port, other_port = free_ports(2)
-    file = folder / f"{resolver.heading}.conf"
-    process = LabProcess(resolver.heading, _command(resolver, file), folder / f"{resolver.heading}.log")
-    file.write_text(_configuration(resolver, port, server_port, other_port, folder))
-    await process.start()
-    try:
+    async with AsyncExitStack() as stack:
+        if resolver is SYSTEMD_RESOLVED:
+            process = await stack.enter_async_context(
+                node_with_resolved(recipe(resolver.heading), (_SERVER, 53), (HOST, server_port), port, folder)
+            )
+        else:
+            file = folder / f"{resolver.heading}.conf"
+            file.write_text(_configuration(resolver, port, server_port, other_port, folder))
+            process = LabProcess(
+                resolver.heading, _command(resolver, file), folder / f"{resolver.heading}.log"
+            )
+            await process.start()
+            stack.push_async_callback(process.stop)
         await eventually(f"{resolver} answers", _answers(process, port), seconds=20)
         yield port
-    finally:
-        await process.stop()
 
 
 def _configuration(resolver: Resolver, port: int, server_port: int, other_port: int, folder: Path) -> str:
@@ -125,6 +153,11 @@ def _configuration(resolver: Resolver, port: int, server_port: int, other_port: 
             return _UNBOUND.format(host=HOST, port=port, folder=folder, dead_port=other_port) + text
         case "dnsmasq":
             return _DNSMASQ.format(host=HOST, port=port) + text.replace(_SERVER, f"{HOST}#{server_port}")
+        case "kube-dns":
+            domains = json.loads(yaml.safe_load(text)["data"]["stubDomains"])
+            servers = [f"server=/{domain}/{server}" for domain in domains for server in domains[domain]]
+            text = "\n".join(servers).replace(_SERVER, f"{HOST}#{server_port}")
+            return _KUBE_DNS.format(host=HOST, port=port, dead_port=other_port) + text
         case _:
             text = text.replace(_SERVER, f"{HOST}:{server_port}").replace(
                 "prometheus :9253", f"prometheus {HOST}:{other_port}"
@@ -140,7 +173,7 @@ def _command(resolver: Resolver, file: Path) -> tuple[str, ...]:
     match resolver.heading:
         case "unbound":
             return (program, "-d", "-c", str(file))
-        case "dnsmasq":
+        case "dnsmasq" | "kube-dns":
             return (program, "--keep-in-foreground", f"--conf-file={file}", "--log-facility=-")
         case _:
             return (program, "-conf", str(file))
@@ -149,10 +182,13 @@ def _command(resolver: Resolver, file: Path) -> tuple[str, ...]:
 def _program(resolver: Resolver) -> str:
     if resolver in (COREDNS, NODE_LOCAL_DNS):
         return str(built("coredns"))
+    if resolver is SYSTEMD_RESOLVED:
+        return str(resolved_program())
+    name = "dnsmasq" if resolver is KUBE_DNS else resolver.heading
     # Debian keeps both where only root's PATH leads.
-    found = shutil.which(resolver.heading) or shutil.which(resolver.heading, path="/usr/sbin:/usr/local/sbin")
+    found = shutil.which(name) or shutil.which(name, path="/usr/sbin:/usr/local/sbin")
     if found is None:
-        package = {"unbound": "unbound", "dnsmasq": "dnsmasq-base"}[resolver.heading]
+        package = {"unbound": "unbound", "dnsmasq": "dnsmasq-base"}[name]
         raise MissingBinaryError(f"{resolver} is not installed (Debian package {package})")
     return found
 

@@ -7,7 +7,6 @@ resolver that changes, drops or remembers anything it should not is seen.
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, suppress
@@ -21,7 +20,6 @@ import dns.rcode
 import dns.rrset
 import pytest
 import pytest_asyncio
-import yaml
 
 from mcs.model.names import ServiceKey
 from mcs_dns.server import DnsServer
@@ -29,7 +27,7 @@ from mcs_dns.zone import Zone, imported_service
 from tests.lab.control_planes import ControlPlanes, free_ports
 from tests.lab.kubectl import Kubectl
 from tests.lab.mcs import eventually, running
-from tests.lab.resolvers import HOST, RESOLVERS, Resolver, forwarding, missing, recipe
+from tests.lab.resolvers import HOST, RESOLVERS, SYSTEMD_RESOLVED, Resolver, forwarding, missing
 from tests.unit.dns.sample_zone import mirror, ready, sample_zone, service_import
 
 ORIGIN = "clusterset.local."
@@ -107,7 +105,7 @@ def zone() -> Zone:
     return sample_zone().with_services(large)
 
 
-@pytest.fixture(params=RESOLVERS, ids=str)
+@pytest.fixture(params=(*RESOLVERS, pytest.param(SYSTEMD_RESOLVED, marks=pytest.mark.nodes)), ids=str)
 def resolver(request: pytest.FixtureRequest) -> Resolver:
     """Each of those that can run on this machine."""
     found: Resolver = request.param
@@ -140,22 +138,27 @@ async def front(resolver: Resolver, tmp_path: Path) -> AsyncIterator[Front]:
 
 
 async def asked(
-    port: int, name: str, type_: str, transport: str = "udp", size: int | None = 1232
+    port: int,
+    name: str,
+    type_: str,
+    transport: str = "udp",
+    size: int | None = 1232,
+    seconds: float = 10,
 ) -> dns.message.Message:
     """The response to a question about a name in the zone, whole; `size` is what EDNS promises, None without EDNS."""
-    response, _ = await asked_and_cut(port, name, type_, transport, size)
+    response, _ = await asked_and_cut(port, name, type_, transport, size, seconds)
     return response
 
 
 async def asked_and_cut(
-    port: int, name: str, type_: str, transport: str, size: int | None
+    port: int, name: str, type_: str, transport: str, size: int | None, seconds: float = 10
 ) -> tuple[dns.message.Message, bool]:
     """The whole response, and whether it took TCP after a datagram that was cut."""
     full = name if name.endswith(".") else ".".join(filter(None, (name, ORIGIN)))
     query = dns.message.make_query(full, type_, use_edns=-1 if size is None else 0, payload=size)
     if transport == "tcp":
-        return await dns.asyncquery.tcp(query, HOST, port=port, timeout=10), False
-    return await dns.asyncquery.udp_with_fallback(query, HOST, port=port, timeout=10)
+        return await dns.asyncquery.tcp(query, HOST, port=port, timeout=seconds), False
+    return await dns.asyncquery.udp_with_fallback(query, HOST, port=port, timeout=seconds)
 
 
 def records(section: list[dns.rrset.RRset]) -> list[str]:
@@ -182,6 +185,14 @@ async def test_every_kind_of_record_and_denial_passes_through(front: Front, tran
             )
             if type_ == "SRV":
                 assert records(theirs.additional) == (records(ours.additional) if comes else []), told
+
+
+async def test_no_question_outside_the_zone_comes_to_our_server(front: Front) -> None:
+    front.server.zone = zone()
+    for name in ("example.com.", "web.demo.svc.cluster.local.", "local.", "1.0.96.10.in-addr.arpa."):
+        with suppress(dns.exception.Timeout):
+            await asked(front.port, name, "A", seconds=1)
+    assert front.server.counts == {}
 
 
 async def test_every_target_of_srv_records_resolves(front: Front) -> None:
@@ -231,8 +242,8 @@ async def test_a_change_is_seen_when_the_ttl_is_over_and_not_before_it_is_asked_
         ("new.demo.svc", "A"): ["10.96.8.8"],
         ("dual.demo.svc", "A"): [],
     }
-    for name, type_ in watched:
-        await asked(front.port, name, type_)
+    known = [question for question in watched if (await asked(front.port, *question)).answer]
+    assert len(known) == len(watched) - 1
     front.server.zone = before.with_services(
         {
             ServiceKey("demo", "web"): imported_service(
@@ -246,7 +257,7 @@ async def test_a_change_is_seen_when_the_ttl_is_over_and_not_before_it_is_asked_
         }
     )
     counted = dict(front.server.counts)
-    for name, type_ in watched:
+    for name, type_ in known:
         await asked(front.port, name, type_)
     assert front.server.counts == counted, "the cache is on"
     loop = asyncio.get_running_loop()
@@ -359,8 +370,3 @@ async def test_a_change_in_the_api_is_seen_through_every_resolver(
         async with asyncio.TaskGroup() as watching:
             for each, port in ports.items():
                 watching.create_task(seen_after(each, port), name=str(each))
-
-
-def test_the_stub_domains_of_kube_dns_are_json_that_names_the_zone() -> None:
-    domains = json.loads(yaml.safe_load(recipe("kube-dns"))["data"]["stubDomains"])
-    assert domains == {"clusterset.local": ["10.96.0.53"]}
