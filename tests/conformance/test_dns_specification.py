@@ -340,8 +340,17 @@ async def test_the_zone_has_its_soa_and_ns_at_the_apex(ask: Ask) -> None:
 async def test_the_name_server_has_the_addresses_that_it_was_given() -> None:
     async with DnsServer(sample_zone(), "127.0.0.1", 0) as server:
         assert data(await answer(server, "ns.dns", "A")) == ["10.96.0.10"]
+        assert data(await answer(server, "ns.dns", "AAAA")) == ["fd00:96::10"]
         additional = (await answer(server, "", "NS")).additional
     assert sorted(rrset.to_text().split()[-1] for rrset in additional) == ["10.96.0.10", "fd00:96::10"]
+
+
+@pytest.mark.spec("RFC2308#2.2", "MUST")
+async def test_a_name_server_whose_addresses_are_not_known_exists_without_data() -> None:
+    async with DnsServer(Zone.empty(synced=True), "127.0.0.1", 0) as server:
+        for type_ in ("A", "AAAA"):
+            assert denies(await answer(server, "ns.dns", type_), dns.rcode.NOERROR)
+        assert (await answer(server, "", "NS")).additional == []
 
 
 @pytest.mark.spec("RFC2308#5", "SHOULD")
