@@ -1,6 +1,7 @@
 """What the responder keeps, drops and counts. That its bytes are right is a law of its own."""
 
 from collections import Counter
+from dataclasses import replace
 from itertools import permutations
 
 import dns.message
@@ -60,6 +61,14 @@ def test_a_zone_of_other_settings_or_one_that_is_not_synced_drops_everything() -
         answering.zone = zone
         assert answering.kept_questions == 0
         assert answering.respond(packet(WEB)) == respond(packet(WEB), zone)
+
+
+def test_a_zone_that_is_not_complete_any_more_drops_everything_though_its_settings_are_the_same() -> None:
+    answering = responder()
+    answering.respond(packet(WEB))
+    answering.zone = replace(answering.zone, synced=False)
+    assert answering.kept_questions == 0
+    assert answering.respond(packet(WEB)) == respond(packet(WEB), answering.zone)
 
 
 def test_a_kept_denial_carries_the_serial_of_the_present_zone() -> None:
