@@ -192,7 +192,8 @@ async def test_no_question_outside_the_zone_comes_to_our_server(front: Front) ->
     for name in ("example.com.", "web.demo.svc.cluster.local.", "local.", "1.0.96.10.in-addr.arpa."):
         with suppress(dns.exception.Timeout):
             await asked(front.port, name, "A", seconds=1)
-    assert front.server.counts == {}
+    # When CoreDNS starts it asks HINFO for a name of the zone, to find out whether it asks itself in a circle.
+    assert {type_ for type_, _, _ in front.server.counts} <= {"other"}
 
 
 async def test_every_target_of_srv_records_resolves(front: Front) -> None:
