@@ -9,15 +9,13 @@ Debian's package of resolved takes over /etc/resolv.conf where it is installed, 
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-import tempfile
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
 
-from tests.lab.binaries import MissingBinaryError, cache_root
+from tests.lab.binaries import MissingBinaryError
+from tests.lab.debian import unpacked
 from tests.lab.mcs import eventually
 from tests.lab.namespace import Namespace
 from tests.lab.processes import LabProcess
@@ -54,10 +52,8 @@ def resolved_program() -> Path:
     networkd_program()
     found = _installed("systemd-resolved")
     if found is None:
-        unpacked = cache_root() / "systemd-resolved"
-        if not unpacked.is_dir():
-            _unpack("systemd-resolved", unpacked)
-        found = _installed("systemd-resolved", unpacked)
+        # Both use a library that is private to their version.
+        found = _installed("systemd-resolved", unpacked("systemd-resolved", version_of="systemd"))
     if found is None:
         raise MissingBinaryError("Debian's package systemd-resolved does not hold what it is named for")
     return found
@@ -74,30 +70,6 @@ def networkd_program() -> Path:
 def _installed(name: str, root: Path = Path("/")) -> Path | None:
     places = [root / folder / name for folder in _PROGRAMS]
     return next((path for path in places if path.is_file()), None)
-
-
-def _unpack(package: str, target: Path) -> None:
-    if shutil.which("apt-get") is None:
-        raise MissingBinaryError(f"{package} is not installed, and there is no apt-get to download it")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
-        folder = Path(scratch)
-        # Both use a library that is private to their version.
-        version = _output(folder, "dpkg-query", "--show", "--showformat=${Version}", "systemd")
-        try:
-            _output(folder, "apt-get", "download", f"{package}={version}")
-        except MissingBinaryError:
-            _output(folder, "apt-get", "download", package)
-        (archive,) = folder.glob("*.deb")
-        _output(folder, "dpkg-deb", "--extract", str(archive), "unpacked")
-        (folder / "unpacked").rename(target)
-
-
-def _output(folder: Path, *command: str) -> str:
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise MissingBinaryError(f"{' '.join(command)}: {' '.join(done.stderr.split()[-40:])}")
-    return done.stdout
 
 
 @asynccontextmanager
