@@ -10,6 +10,7 @@ import asyncio
 import base64
 import json
 import os
+import re
 import secrets
 import shutil
 import signal
@@ -35,6 +36,7 @@ DnsMode = Literal["forward", "multicluster"]
 _CRDS = Path(__file__).parents[2] / "crds"
 _READY_SECONDS = 120
 _MANIFESTS = Path(__file__).parent / "cluster.yaml"
+_TARGET = re.compile(r"(?:--to-destination|dnat to) (?:\[([^]]+)\]|([\d.]+)):")
 
 
 class Cluster:
@@ -230,6 +232,20 @@ class Cluster:
     async def proxy_mode(self) -> str:
         """The mode that kube-proxy says it works in. Raises CommandError when it does not answer."""
         return await self.namespace.run("curl", "-sf", f"http://{self.addresses.node}:10249/proxyMode")
+
+    async def proxy_targets(self) -> frozenset[str]:
+        """The addresses that kube-proxy's rules on the node send connections to, of both families.
+
+        Raises CommandError when the node does not run.
+        """
+        match self._setup.proxy_mode:
+            case "iptables":
+                listed = "iptables-save -t nat; ip6tables-save -t nat"
+            case "nftables":
+                listed = "nft list table ip kube-proxy; nft list table ip6 kube-proxy"
+        node = ("nsenter", f"--target={self.node.pid}", "--net", "--")
+        rules = await self.namespace.run(*node, "sh", "-ec", listed)
+        return frozenset(v6 or v4 for v6, v4 in _TARGET.findall(rules))
 
     async def pod_ips(self, namespace: str, selector: str) -> dict[str, tuple[str, ...]]:
         """The addresses of the pods that the label selector finds, IPv4 first, by pod name."""

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 
 import pytest
 
@@ -20,7 +19,7 @@ from tests.lab.clusters import Clusters
 from tests.lab.clusterset import Clusterset
 from tests.lab.mcs import eventually
 from tests.lab.node_files import ProxyMode
-from tests.real.workloads import EXPORT, PORT, WEB, Family, new_namespace, run
+from tests.real.workloads import EXPORT, WEB, Family, ask_often, new_namespace, run, zoned
 
 pytestmark = [pytest.mark.nodes, pytest.mark.timeout(420)]
 
@@ -78,7 +77,7 @@ class Web:
 
         async def are_answered() -> bool:
             answers.clear()
-            answers.update(await self._answers(family))
+            answers.update(await self.answering(family))
             return answers.keys() == pods and answers.total() == CONNECTIONS
 
         try:
@@ -88,17 +87,10 @@ class Web:
                 f"{what}: of own {set(self.own)}, foreign {set(self.foreign)}: {answers}"
             ) from error
 
-    async def answering(self) -> Counter[str]:
+    async def answering(self, family: Family = "IPv4") -> Counter[str]:
         """Which pods answer 30 connections."""
-        return Counter(await self._answers("IPv4"))
-
-    async def _answers(self, family: Family) -> list[str]:
-        ips = await self._ips()
-        target = ips[0 if family == "IPv4" else 1]
-        once = f"echo hello | nc {'-4' if family == 'IPv4' else '-6'} -N -w 2 {target} {PORT} || echo nobody"
-        script = f"for each in $(seq {CONNECTIONS}); do {once}; done"
-        said = await self.home.exec(self.namespace, "client", "sh", "-c", script, timeout=90)
-        return said.split()
+        target = (await self._ips())[0 if family == "IPv4" else 1]
+        return await ask_often(self.home, self.namespace, target, CONNECTIONS, family)
 
     async def _ips(self) -> list[str]:
         chosen = (
@@ -119,18 +111,6 @@ class Web:
         )
         conditions = json.loads(found)["status"]["conditions"]
         return next((each["reason"] for each in conditions if each["type"] == "TrafficPreferenceHeeded"), "")
-
-
-@asynccontextmanager
-async def zoned(clusters: Clusters) -> AsyncIterator[None]:
-    """The node of cluster1 is in zone za, that of cluster2 in zb, until the block ends."""
-    for cluster, zone in zip(clusters, ("za", "zb"), strict=True):
-        await cluster.kubectl("label", "--overwrite", "node", cluster.node_name, f"{ZONE_LABEL}={zone}")
-    try:
-        yield
-    finally:
-        for cluster in clusters:
-            await cluster.kubectl("label", "node", cluster.node_name, f"{ZONE_LABEL}-")
 
 
 @pytest.mark.parametrize("mode", ["iptables", "nftables"])

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from collections import Counter
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from typing import Literal
 
+from mcs.model.registration import ZONE_LABEL
 from tests.lab.cluster import Cluster
 from tests.lab.images import NETSHOOT, SOCAT
 from tests.lab.kubectl import KubectlError
@@ -16,6 +18,8 @@ Protocol = Literal["tcp", "udp"]
 Family = Literal["IPv4", "IPv6"]
 
 PORT = 42
+# What `ask_often` counts the connections under that no pod answers.
+NOBODY = "nobody"
 
 # The servers read before they answer: one that closes first makes the client's write fail now and then.
 _CONTAINERS = f"""
@@ -104,6 +108,19 @@ async def new_namespace(clusters: Iterable[Cluster]) -> AsyncIterator[str]:
             await cluster.kubectl("delete", "namespace", name, "--wait=false")
 
 
+@asynccontextmanager
+async def zoned(clusters: Iterable[Cluster]) -> AsyncIterator[None]:
+    """The node of the first cluster is in zone za, that of the second in zb, until the block ends."""
+    labelled = tuple(zip(clusters, ("za", "zb"), strict=True))
+    for cluster, zone in labelled:
+        await cluster.kubectl("label", "--overwrite", "node", cluster.node_name, f"{ZONE_LABEL}={zone}")
+    try:
+        yield
+    finally:
+        for cluster, _ in labelled:
+            await cluster.kubectl("label", "node", cluster.node_name, f"{ZONE_LABEL}-")
+
+
 async def _create_namespace(cluster: Cluster, name: str) -> None:
     await cluster.kubectl("create", "namespace", name)
     await cluster.kubectl(
@@ -136,3 +153,20 @@ async def ask(
     except KubectlError:
         return ""
     return said.strip()
+
+
+async def ask_often(
+    cluster: Cluster,
+    namespace: str,
+    target: str,
+    times: int,
+    family: Family = "IPv4",
+    *,
+    client: str = "client",
+) -> Counter[str]:
+    """How many of `times` TCP connections each pod answers, one after the other; NOBODY if none within 2 seconds."""
+    option = "-4" if family == "IPv4" else "-6"
+    once = f"echo hello | nc {option} -N -w 2 {target} {PORT} || echo {NOBODY}"
+    script = f"for each in $(seq {times}); do {once}; done"
+    said = await cluster.exec(namespace, client, "sh", "-c", script, timeout=90)
+    return Counter(said.split())
