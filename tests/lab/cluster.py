@@ -36,7 +36,8 @@ DnsMode = Literal["forward", "multicluster"]
 _CRDS = Path(__file__).parents[2] / "crds"
 _READY_SECONDS = 120
 _MANIFESTS = Path(__file__).parent / "cluster.yaml"
-_TARGET = re.compile(r"(?:--to-destination|dnat to) (?:\[([^]]+)\]|([\d.]+)):")
+# Newer nftables rules choose from a map of numbered destinations; the others name one each.
+_TARGET = re.compile(r"(?:--to-destination|dnat to|\d :) (?:\[([^]]+)\]:|([\d.]+):|([\da-f.:]+) \. )\d")
 
 
 class Cluster:
@@ -245,7 +246,7 @@ class Cluster:
                 listed = "nft list table ip kube-proxy; nft list table ip6 kube-proxy"
         node = ("nsenter", f"--target={self.node.pid}", "--net", "--")
         rules = await self.namespace.run(*node, "sh", "-ec", listed)
-        return frozenset(v6 or v4 for v6, v4 in _TARGET.findall(rules))
+        return frozenset("".join(groups) for groups in _TARGET.findall(rules))
 
     async def pod_ips(self, namespace: str, selector: str) -> dict[str, tuple[str, ...]]:
         """The addresses of the pods that the label selector finds, IPv4 first, by pod name."""

@@ -84,13 +84,16 @@ async def _lose_a_node(clusters: Clusters, mode: ProxyMode) -> None:
         async def all_answer() -> bool:
             return _are_served_by([*own, *foreign], await answering("web"))
 
+        async def all_are_in_rules() -> bool:
+            return addresses <= await near.proxy_targets()
+
         async def own_answer() -> bool:
             return _are_served_by(own, await answering("own-first"))
 
         await eventually("both are imported", lambda: _are_imported(near, namespace, "web", "own-first"))
         await eventually("pods of both clusters answer", all_answer, every=0.5)
         await eventually("own ones come first", own_answer, every=0.5)
-        assert addresses <= await near.proxy_targets()
+        await eventually("kube-proxy sends to all, over IPv6 too", all_are_in_rules)
 
         killed = loop.time()
         await far.kill_node()
