@@ -35,8 +35,10 @@ class AutoExportController:
         if member is None or not member.is_seen or member.executor is None:
             return
         caches = ClusterCaches.of(member.caches)
-        # What cannot be decoded may be selected, or exported by a user.
+        # What cannot be decoded, or is not here yet, may be selected, or exported by a user.
         if key in caches.services.malformed or key in caches.exports.malformed:
+            return
+        if caches.services.awaited(key) is not None:
             return
         observed = ObservedService(cluster, key, caches.services.get(key), caches.exports.get(key))
         await member.executor.execute(plan_auto_export(observed, self._selector))

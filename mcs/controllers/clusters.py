@@ -3,11 +3,22 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, NamedTuple
 
+from msgspec.structs import replace
+
 from mcs.membership.ranges import pod_ranges
 from mcs.model.addresses import families_of
 from mcs.model.meta import KubernetesObject
 from mcs.model.multicluster import ServiceExport, ServiceImport
-from mcs.model.names import API_SERVER, SERVICE_NAME_LABEL, ClusterId, ServiceKey, derived_service_name
+from mcs.model.names import (
+    API_SERVER,
+    SERVICE_NAME_LABEL,
+    SLICE_SERVICE_LABEL,
+    ClusterId,
+    ServiceKey,
+    derived_service_name,
+    is_derived_name,
+    is_mirror_name,
+)
 from mcs.model.preference import TRAFFIC_ANNOTATION
 from mcs.model.registration import ZONE_LABEL, Node
 from mcs.model.resources import (
@@ -18,10 +29,13 @@ from mcs.model.resources import (
     SERVICE_IMPORTS,
     SERVICES,
 )
+from mcs.model.selectors import Selector
 from mcs.model.services import Namespace, Service
 from mcs.model.slices import EndpointSlice
+from mcs.runtime.aside import OnDemand
 from mcs.runtime.cache import Cache
-from mcs.runtime.fleet import Reflected
+from mcs.runtime.demand import Reflected
+from mcs.services.exported_metadata import is_label_value
 from mcs.services.imports import ENDPOINTS_WITHDRAWN
 from mcs.services.observed import NodeZones
 from mcs.services.withdrawal import is_withdrawn
@@ -97,10 +111,31 @@ def _zones_of(node: Node) -> Iterable[str]:
     return (node.metadata.labels.get(ZONE_LABEL, ""),)
 
 
+def _service_by_name(name: str) -> Mapping[str, str]:
+    return {"field_selector": f"metadata.name={name}"}
+
+
+def _slices_of_service(name: str) -> Mapping[str, str] | None:
+    """None for a name that no label can have: then no slice can be of that service."""
+    return {"label_selector": f"{SLICE_SERVICE_LABEL}={name}"} if is_label_value(name) else None
+
+
+def _is_kept_service(service: Service) -> bool:
+    """What may be a derived Service or stand in the place of one, and the one that tells the family of the cluster."""
+    return service.is_ours or is_derived_name(service.metadata.name) or service.key == API_SERVER
+
+
+def _is_kept_slice(endpoint_slice: EndpointSlice) -> bool:
+    """Mirrors, and what may stand in the place of one."""
+    return endpoint_slice.is_mirror or endpoint_slice.is_ours or is_mirror_name(endpoint_slice.metadata.name)
+
+
 REFLECTED = (
     Reflected(NAMESPACES),
     Reflected(
-        SERVICES, {"derived": _derived_for, "derived in": _namespace_of_derived, "family": _families_of}
+        SERVICES,
+        {"derived": _derived_for, "derived in": _namespace_of_derived, "family": _families_of},
+        on_demand=OnDemand(SERVICE_EXPORTS, _is_kept_service, _service_by_name, outlined=("family",)),
     ),
     Reflected(
         ENDPOINT_SLICES,
@@ -111,6 +146,7 @@ REFLECTED = (
             "source": _source_cluster_of,
             "withdrawn": _withdrawn_cluster_of,
         },
+        on_demand=OnDemand(SERVICE_EXPORTS, _is_kept_slice, _slices_of_service, index="service"),
     ),
     Reflected(
         SERVICE_EXPORTS,
@@ -127,6 +163,22 @@ REFLECTED = (
     ),
     Reflected(NODES, {"zone": _zones_of, "pod range": pod_ranges}, may_be_forbidden=True),
 )
+
+
+def reflected(auto_export: Selector | None) -> tuple[Reflected, ...]:
+    """What is reflected of a member; the Services that are to be exported automatically are kept as well."""
+    if auto_export is None:
+        return REFLECTED
+
+    def is_kept(service: Service) -> bool:
+        return _is_kept_service(service) or auto_export.selects(service.metadata.labels)
+
+    return tuple(
+        replace(each, on_demand=replace(each.on_demand, always=is_kept))
+        if each.resource is SERVICES and each.on_demand is not None
+        else each
+        for each in REFLECTED
+    )
 
 
 class ClusterCaches(NamedTuple):
@@ -151,13 +203,15 @@ class ClusterCaches(NamedTuple):
             return "absent"
         return "terminating" if found.is_terminating else "present"
 
-    def is_malformed(self, key: ServiceKey) -> bool:
-        """True when something that may belong to the exported service exists but cannot be decoded.
+    def is_unknown(self, key: ServiceKey) -> bool:
+        """True when something may belong to the exported service that cannot be decoded, or is not here yet.
 
         A slice that cannot be decoded does not tell its service, so it counts for its whole namespace.
         """
         return (
-            key in self.exports.malformed
+            self.services.awaited(key) is not None
+            or self.slices.awaited(key) is not None
+            or key in self.exports.malformed
             or key in self.services.malformed
             or self.slices.has_malformed_in(key.namespace)
         )

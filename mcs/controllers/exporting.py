@@ -27,7 +27,7 @@ class Exporting:
         self._unseen: set[ClusterId] = set()
         self._seen: frozenset[ClusterId] = frozenset()
         self._unclear: set[ClusterId] = set()
-        """Where something cannot be decoded."""
+        """Where something cannot be decoded, or is not here yet."""
         fleet.follow(self._engaged, self._disengaged)
 
     def seen(self, key: ServiceKey) -> frozenset[ClusterId]:
@@ -36,7 +36,7 @@ class Exporting:
         if come := {cluster for cluster in self._unseen if members[cluster].is_seen}:
             self._unseen -= come
             self._seen |= come
-        unclear = {cluster for cluster in self._unclear if self._caches[cluster].is_malformed(key)}
+        unclear = {cluster for cluster in self._unclear if self._caches[cluster].is_unknown(key)}
         return self._fleet.left | (self._seen - unclear if unclear else self._seen)
 
     def exporters(self, key: ServiceKey) -> list[ClusterId]:
@@ -50,7 +50,7 @@ class Exporting:
         for export in caches.exports:
             self._exporters.setdefault(export.key, set()).add(cluster)
         caches.exports.listen(partial(self._export_changed, cluster, caches))
-        self._look_for_malformed(cluster, caches)
+        self._look_for_unknown(cluster, caches)
         for each in (caches.exports, caches.services, caches.slices):
             each.listen(partial(self._changed, cluster, caches))
 
@@ -78,12 +78,13 @@ class Exporting:
             del self._exporters[key]
 
     def _changed(self, cluster: ClusterId, caches: ClusterCaches, delta: Delta[Any]) -> None:
-        became_or_ceased_to_be_malformed = delta.old is None and delta.new is None
-        if became_or_ceased_to_be_malformed and self._caches.get(cluster) is caches:
-            self._look_for_malformed(cluster, caches)
+        # What appears may be an export whose Service was set aside, or tell of what is malformed or has been answered.
+        if delta.old is None and self._caches.get(cluster) is caches:
+            self._look_for_unknown(cluster, caches)
 
-    def _look_for_malformed(self, cluster: ClusterId, caches: ClusterCaches) -> None:
-        if caches.exports.malformed or caches.services.malformed or caches.slices.malformed:
+    def _look_for_unknown(self, cluster: ClusterId, caches: ClusterCaches) -> None:
+        is_malformed = caches.exports.malformed or caches.services.malformed or caches.slices.malformed
+        if is_malformed or caches.services.is_awaiting or caches.slices.is_awaiting:
             self._unclear.add(cluster)
         else:
             self._unclear.discard(cluster)

@@ -271,8 +271,9 @@ class ControllerProcess(Process):
         registry = new_registry()
         propagation = Propagation(registry, clock)
         identities = Identities()
+        reflected = clusters.reflected(auto_export)
         members: list[Member[Work]] = [
-            Member(cluster, open_client, clusters.REFLECTED, propagation.applied, identities.admit)
+            Member(cluster, open_client, reflected, propagation.applied, identities.admit)
             for cluster, open_client in clients.items()
         ]
         fleet = Fleet(members)
@@ -300,7 +301,7 @@ class ControllerProcess(Process):
         self.registry: RegistryController | None = None
         if registered is not None:
             members_of = self.registry = RegistryController(
-                fleet, registered, clock, identities, counts, propagation.applied, targets, leader
+                fleet, registered, clock, identities, counts, propagation.applied, targets, leader, reflected
             )
             self._beside["registry"] = members_of.run
             registry.register(TokensCollector(lambda: members_of.tokens.lives))

@@ -5,7 +5,7 @@ written into a registration in `mcs.membership.recording`.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import datetime
 from functools import partial
@@ -49,8 +49,9 @@ from mcs.model.names import ClusterId, ServiceKey
 from mcs.model.registration import DEFAULT_SYSTEM_NAMESPACE, KubeFedCluster, Secret
 from mcs.model.resources import KUBEFED_CLUSTERS, NODES, SECRETS
 from mcs.runtime.cache import Cache
+from mcs.runtime.demand import Reflected
 from mcs.runtime.executor import Applied
-from mcs.runtime.fleet import Client, Fleet, Member, NotAdmittedError, Reachability, Reflected
+from mcs.runtime.fleet import Client, Fleet, Member, NotAdmittedError, Reachability
 from mcs.runtime.leader import LeaderElector
 from mcs.web.requests import RequestCounts
 
@@ -101,6 +102,7 @@ class RegistryController:
         on_applied: Applied | None = None,
         targets: frozenset[ClusterId] | None = None,
         leader: LeaderElector | None = None,
+        of_members: Sequence[Reflected] = REFLECTED,
     ) -> None:
         self.orphans: frozenset[ClusterId] = frozenset()
         """Clusters that something came from, but that have neither a registration nor a recorded leave."""
@@ -116,6 +118,7 @@ class RegistryController:
         self._clock = clock
         self._identities = identities
         self._requests = requests
+        self._of_members = of_members
         self._on_applied = on_applied
         self._targets = targets
         self._leader = leader
@@ -220,7 +223,7 @@ class RegistryController:
                 Member(
                     registered.cluster,
                     self._opener(registered.cluster),
-                    REFLECTED,
+                    self._of_members,
                     self._on_applied,
                     self._admit,
                 )

@@ -25,7 +25,7 @@ from mcs.membership.withdrawal import Decisions
 from mcs.model.actions import Action
 from mcs.model.meta import timestamp
 from mcs.model.multicluster import ServiceExport, ServiceImport
-from mcs.model.names import SERVICE_NAME_LABEL, ClusterId, ServiceKey
+from mcs.model.names import SERVICE_NAME_LABEL, ClusterId, ServiceKey, is_derived_name
 from mcs.model.policy import DEFAULT_POLICY, Policy
 from mcs.model.registration import Node
 from mcs.model.services import Namespace, Service
@@ -320,7 +320,7 @@ class ServicesController:
             yield from self._concerned(
                 cluster, delta.key, is_counted=self._admissions[cluster].counts(export)
             )
-        if delta.key.name.startswith("derived-"):
+        if is_derived_name(delta.key.name):
             for key in self._derived_sources(cluster, delta):
                 yield cluster, Work("service", key)
 

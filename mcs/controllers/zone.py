@@ -15,7 +15,8 @@ from mcs.model.names import SERVICE_NAME_LABEL, ServiceKey
 from mcs.model.resources import ENDPOINT_SLICES, SERVICE_IMPORTS
 from mcs.model.slices import EndpointSlice
 from mcs.runtime.cache import Cache, Delta
-from mcs.runtime.fleet import Member, Reachability, Reflected
+from mcs.runtime.demand import Reflected
+from mcs.runtime.fleet import Member, Reachability
 from mcs_dns.zone import ImportedService, ReadyEndpoint, Zone, imported_service, ready_endpoints
 
 REFLECTED = (

@@ -115,9 +115,15 @@ class Client:
         return decode_object(resource.type, answer.body)
 
     async def list_pages(
-        self, resource: Resource[T], *, label_selector: str = "", field_selector: str = "", limit: int = 500
+        self,
+        resource: Resource[T],
+        *,
+        namespace: str = "",
+        label_selector: str = "",
+        field_selector: str = "",
+        limit: int = 500,
     ) -> AsyncGenerator[Page[T], None]:
-        """All objects of all namespaces, consistent, in pages of at most `limit`.
+        """All objects of all namespaces, or of one, consistent, in pages of at most `limit`.
 
         A watch may start from the `resource_version` of any page when all pages were read. Raises Expired when
         the history that later pages need was compacted meanwhile, and TooLarge for a list that is larger than any
@@ -128,7 +134,7 @@ class Client:
         for _ in range(MAX_PAGES):
             try:
                 with self._measured("list", resource.plural) as codes:
-                    answer = await self.connection.request("GET", resource.path(), query=query)
+                    answer = await self.connection.request("GET", resource.path(namespace), query=query)
                     codes.append(answer.status)
             except TooLarge:
                 if limit == 1:
@@ -139,7 +145,10 @@ class Client:
             size += len(answer.body)
             if size > MAX_LIST:
                 raise TooLarge(f"the list of {resource}", MAX_LIST)
-            self._received[resource.plural] = size
+            if namespace:
+                self._take_in(resource, len(answer.body))
+            else:
+                self._received[resource.plural] = size
             page = decode_page(resource.type, answer.body)
             yield page
             if not page.continue_token:

@@ -56,6 +56,8 @@ WITHDRAWN_ANNOTATION = f"{ANNOTATION_PREFIX}/withdrawn"
 SYSTEM_NAMESPACES = frozenset({"kube-system", "kube-public", "kube-node-lease"})
 """Neither exported nor imported: they belong to each cluster alone."""
 
+_DERIVED = "derived-"
+_MIRROR = re.compile(r".+-[0-9a-v]{16}")
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 
 
@@ -90,9 +92,19 @@ def name_hash(*parts: str, length: int = 16) -> str:
 
 def derived_service_name(key: ServiceKey) -> str:
     """Name of the Service that holds the clusterset IPs of `key`, as the reference controller names it."""
-    return f"derived-{name_hash(key.namespace, key.name, length=10)}"
+    return f"{_DERIVED}{name_hash(key.namespace, key.name, length=10)}"
+
+
+def is_derived_name(name: str) -> bool:
+    """True for names that may be those of derived Services."""
+    return name.startswith(_DERIVED)
 
 
 def mirror_name(cluster: ClusterId, key: ServiceKey, source_slice: str, address_type: str) -> str:
     """Name of the mirror of one source EndpointSlice; the same in every target and after every restart."""
     return f"{key.name}-{name_hash(cluster, key.namespace, source_slice, address_type)}"
+
+
+def is_mirror_name(name: str) -> bool:
+    """True for names that may be those of mirrors."""
+    return _MIRROR.fullmatch(name) is not None

@@ -2,7 +2,8 @@
 
 A cache is filled by its reflector and, right after a write, by the executor, so that the next plan does not depend on
 how fast the watch is. It never forgets on its own: what it holds stays while the cluster cannot be reached. It knows
-objects and keys; what they mean is for its listeners.
+objects and keys; what they mean is for its listeners. What is not in demand it may set aside: it lets go of the object,
+which has not gone for that, and says so when the object is in demand but not here yet.
 """
 
 from collections import Counter
@@ -13,16 +14,16 @@ from msgspec import Struct
 
 from mcs.model.meta import KubernetesObject
 from mcs.model.names import ServiceKey
+from mcs.runtime.aside import Index, OnDemand, Outlines
 
 T = TypeVar("T", bound=KubernetesObject)
-Index = Callable[[Any], Iterable[Hashable]]
 
 
 class Delta(Struct, Generic[T], frozen=True):
     """One object changed: `old` is None when it appeared, `new` is None when it went.
 
-    Both are None when the object of that key became malformed, or ceased to be; whatever else changed with that has
-    a delta of its own before.
+    Both are None when the object of that key became malformed, or ceased to be, or something else became known that
+    concerns the key; whatever else changed with that has a delta of its own before.
     """
 
     key: ServiceKey
@@ -45,7 +46,7 @@ class Cache(Generic[T]):
     these the cache keeps the last good version, if there was one, and nobody may take them for absent.
     """
 
-    def __init__(self, indexes: Mapping[str, Index] | None = None) -> None:
+    def __init__(self, indexes: Mapping[str, Index] | None = None, on_demand: OnDemand | None = None) -> None:
         self.is_synced = False
         self.malformed: dict[ServiceKey, str] = {}
         self._malformed_in: Counter[str] = Counter()
@@ -54,6 +55,14 @@ class Cache(Generic[T]):
         self._indexed: dict[str, dict[Hashable, set[ServiceKey]]] = {name: {} for name in self._index_of}
         self._deleted: dict[ServiceKey, str] = {}
         self._listeners: list[Listener] = []
+        self._on_demand = on_demand
+        self._is_in_demand: Callable[[ServiceKey], bool] | None = None
+        self._outlines = Outlines(
+            {name: self._index_of[name] for name in on_demand.outlined} if on_demand else {}
+        )
+        self._awaited: dict[ServiceKey, object] = {}
+        self._gone: dict[ServiceKey, str] = {}
+        """What went while something was awaited, with the version of its deletion."""
 
     def __len__(self) -> int:
         return len(self._objects)
@@ -70,8 +79,8 @@ class Cache(Generic[T]):
         return [self._objects[key] for key in sorted(self._indexed[index].get(value, ()))]
 
     def values(self, index: str) -> list[Hashable]:
-        """The values that occur in an index."""
-        return list(self._indexed[index])
+        """The values that occur in an index, those of what is set aside included where they are remembered."""
+        return list({**self._indexed[index], **dict.fromkeys(self._outlines.values(index))})
 
     def has_malformed_in(self, namespace: str) -> bool:
         """True when an object of that namespace exists but could not be decoded."""
@@ -112,7 +121,9 @@ class Cache(Generic[T]):
         was_malformed = key in self.malformed
         if was_malformed:
             self._strike_off(key)
-        if old is not None and not is_older(version, old.metadata.resource_version):
+        if self._awaited:
+            self._gone[key] = version
+        if old is None or not is_older(version, old.metadata.resource_version):
             self._set(key, old, None)
         if was_malformed:
             self._tell(Delta(key, None, None))
@@ -131,8 +142,13 @@ class Cache(Generic[T]):
         self.malformed = dict(malformed or {})
         self._malformed_in = Counter(key.namespace for key in self.malformed)
         self._deleted.clear()
+        # The list has what was awaited, as it was when the watch goes on.
+        self._awaited.clear()
+        self._gone.clear()
         for key in [key for key in self._objects if key not in listed and key not in self.malformed]:
             self._set(key, self._objects[key], None)
+        for key in [key for key in self._outlines if key not in listed and key not in self.malformed]:
+            self._set(key, None, None)
         for key, obj in listed.items():
             old = self._objects.get(key)
             if old is None or old.metadata.resource_version != obj.metadata.resource_version:
@@ -155,6 +171,79 @@ class Cache(Generic[T]):
             self._malformed_in[key.namespace] += 1
             self._tell(Delta(key, None, None))
 
+    # What is in demand.
+
+    def keep_only(self, is_in_demand: Callable[[ServiceKey], bool]) -> None:
+        """Set aside, now and from now on, what may be and is not in demand. Nobody is told: it has not gone."""
+        self._is_in_demand = is_in_demand
+        objects, self._objects = self._objects, {}
+        self._indexed = {name: {} for name in self._index_of}
+        for key, obj in objects.items():
+            self._hold(key, None, obj)
+
+    def demand(self, key: ServiceKey) -> None:
+        """The key is in demand now: its objects may have been set aside and are awaited."""
+        # A first list that is under way began with everything, and has them.
+        if self._is_in_demand is not None and self.is_synced:
+            self._awaited[key] = object()
+
+    def release(self, key: ServiceKey) -> None:
+        """The key is not in demand any more: its objects are set aside. Nobody is told: they have not gone."""
+        self._awaited.pop(key, None)
+        held = (
+            self.by(self._on_demand.index, key)
+            if self._on_demand and self._on_demand.index
+            else [self.get(key)]
+        )
+        for obj in held:
+            if obj is not None and not self._is_kept(obj):
+                self._hold(obj.key, obj, obj)
+        self._forget_what_went()
+
+    @property
+    def is_awaiting(self) -> bool:
+        """True when anything that is in demand is not here yet."""
+        return bool(self._awaited)
+
+    def awaited(self, key: ServiceKey) -> object | None:
+        """What an answer to this demand of the key has to show to `fill`; None when nothing is awaited of it."""
+        return self._awaited.get(key)
+
+    def fill(
+        self, key: ServiceKey, demand: object, objects: Iterable[T], malformed: Mapping[ServiceKey, str]
+    ) -> None:
+        """Take in a list of all objects of a key, asked for after `demand`.
+
+        What the watch told since then is later, unless versions say that it lags behind.
+        """
+        if self._awaited.get(key) is not demand:
+            return
+        for obj in objects:
+            if key in self._keys_of(obj) and self._is_later(obj.key, obj.metadata.resource_version):
+                self.put(obj)
+        for each, version in malformed.items():
+            if self._is_later(each, version):
+                self.mark_malformed(each, version)
+        del self._awaited[key]
+        self._forget_what_went()
+
+    def touch(self, key: ServiceKey) -> None:
+        """Tell the listeners that something became known that concerns the key."""
+        self._tell(Delta(key, None, None))
+
+    def _is_later(self, key: ServiceKey, version: str) -> bool:
+        """True when a version that was listed is later than all that the watch told of the key while it was awaited."""
+        held = self._objects.get(key)
+        told = (
+            held.metadata.resource_version if held is not None else self._gone.get(key),
+            self.malformed.get(key),
+        )
+        return all(known is None or is_older(known, version) for known in told)
+
+    def _forget_what_went(self) -> None:
+        if not self._awaited:
+            self._gone.clear()
+
     def _is_well_again(self, key: ServiceKey, version: str) -> bool:
         """Strike `key` off the malformed objects if `version`, which is well, is a later one."""
         malformed = self.malformed.get(key)
@@ -170,9 +259,23 @@ class Cache(Generic[T]):
             del self._malformed_in[key.namespace]
 
     def _set(self, key: ServiceKey, old: T | None, new: T | None) -> None:
+        before = self._outlined()
+        self._hold(key, old, new)
+        if old is not None or key in self._objects:
+            self._tell(Delta(key, old, new))
+        elif before != self._outlined():
+            self._tell(Delta(key, None, None))
+
+    def _outlined(self) -> list[set[Hashable]]:
+        """What occurs in the indexes that know what is set aside as well."""
+        return [set(self.values(name)) for name in self._outlines.indexes]
+
+    def _hold(self, key: ServiceKey, old: T | None, new: T | None) -> None:
+        """Hold `new` instead of `old`, or set it aside."""
+        kept = new if new is not None and self._is_kept(new) else None
         for name, values_of in self._index_of.items():
             before = set(values_of(old)) if old is not None else set()
-            after = set(values_of(new)) if new is not None else set()
+            after = set(values_of(kept)) if kept is not None else set()
             keys = self._indexed[name]
             for value in before - after:
                 keys[value].discard(key)
@@ -180,11 +283,23 @@ class Cache(Generic[T]):
                     del keys[value]
             for value in after - before:
                 keys.setdefault(value, set()).add(key)
-        if new is None:
+        if kept is not None:
+            self._objects[key] = kept
+        elif old is not None:
             del self._objects[key]
-        else:
-            self._objects[key] = new
-        self._tell(Delta(key, old, new))
+        if new is not None:
+            self._gone.pop(key, None)
+        self._outlines.note(key, new if kept is None else None)
+
+    def _is_kept(self, obj: T) -> bool:
+        if self._on_demand is None or self._is_in_demand is None:
+            return True
+        return self._on_demand.always(obj) or any(map(self._is_in_demand, self._keys_of(obj)))
+
+    def _keys_of(self, obj: T) -> Iterable[Any]:
+        """The keys that have to be in demand for the object to be."""
+        index = self._on_demand.index if self._on_demand is not None else ""
+        return self._index_of[index](obj) if index else (obj.key,)
 
     def _tell(self, delta: Delta[T]) -> None:
         for listener in self._listeners:

@@ -5,20 +5,19 @@ cluster belongs to the set is decided elsewhere.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from enum import StrEnum
 from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
 import structlog
-from msgspec import Struct
 
 from mcs.kube.errors import Failure, Forbidden, KubeError, ResourceMissing, failure_of
 from mcs.model.names import ClusterId
-from mcs.model.resources import Resource
-from mcs.runtime.cache import Cache, Index
+from mcs.runtime.cache import Cache
 from mcs.runtime.cancellation import raise_if_cancelled
+from mcs.runtime.demand import Demand, Lister, Reflected
 from mcs.runtime.events import Creator, EventRecorder
 from mcs.runtime.executor import Applied, Executor, Writer
 from mcs.runtime.queue import WorkQueue
@@ -45,7 +44,7 @@ QUESTION_PERIOD = 60.0
 """Seconds after which a cluster that is worked with is asked again who it is."""
 
 
-class Client(Reader, Writer, Creator, Protocol):
+class Client(Lister, Reader, Writer, Creator, Protocol):
     """A connection to one cluster's API server."""
 
 
@@ -55,18 +54,6 @@ Admit = Callable[[ClusterId, Client], Awaitable[None]]
 
 class NotAdmittedError(Exception):
     """A cluster that must not be worked with, whatever its API server answers; the message says what to do."""
-
-
-class Reflected(Struct, frozen=True):
-    """A resource to keep a cache of, with the indexes of that cache.
-
-    A member counts as seen without one that `may_be_forbidden` when its API server does not let it be read.
-    """
-
-    resource: Resource[Any]
-    indexes: Mapping[str, Index] = {}
-    label_selector: str = ""
-    may_be_forbidden: bool = False
 
 
 class Reachability(StrEnum):
@@ -100,7 +87,10 @@ class Member(Generic[K]):
         self.cluster = cluster
         self.queue: WorkQueue[K] = WorkQueue()
         self.counts = WorkCounts()
-        self.caches: dict[str, Cache[Any]] = {each.resource.plural: Cache(each.indexes) for each in reflected}
+        self.caches: dict[str, Cache[Any]] = {
+            each.resource.plural: Cache(each.indexes, each.on_demand) for each in reflected
+        }
+        self.demand = Demand(self.caches, reflected)
         self.reflectors: list[AnyReflector] = []
         self.executor: Executor | None = None
         self.error: str = ""
@@ -258,6 +248,7 @@ class Member(Generic[K]):
             ]
             self._tell_health()
             async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self.demand.run(client, cluster=self.cluster), name=f"{self.cluster}/fetch")
                 for reflector in self.reflectors:
                     tasks.create_task(reflector.run(), name=f"{self.cluster}/reflect/{reflector.resource}")
                 if self._admit is not None:
@@ -297,6 +288,8 @@ class Member(Generic[K]):
                 await admit(self.cluster, client)
 
     def _tell_synced(self) -> None:
+        self.demand.begin()
+        self.demand.settle()
         complete = frozenset(resource for resource, cache in self.caches.items() if cache.is_synced)
         if self.is_seen and complete != self._complete:
             self._was_seen, self._complete = True, complete
@@ -332,7 +325,7 @@ class Fleet(Generic[K]):
     @property
     def is_idle(self) -> bool:
         """True when no member has work waiting, under way or backing off."""
-        return all(member.queue.is_idle for member in self.members.values())
+        return all(each.queue.is_idle and each.demand.queue.is_idle for each in self.members.values())
 
     def follow(
         self, engaged: Callable[[Member[K]], None], disengaged: Callable[[Member[K]], None] = lambda _: None
@@ -369,6 +362,7 @@ class Fleet(Generic[K]):
             task.cancel()
         if member is not None:
             member.queue.drop_delayed()
+            member.demand.queue.drop_delayed()
             for _, disengaged in self._followers:
                 disengaged(member)
         if is_news:

@@ -81,7 +81,7 @@ class FleetCollector(Collector):
             labels=("cluster", "state"),
         )
         objects = GaugeMetricFamily(
-            "mcs_cached_objects", "Objects known of a member cluster.", labels=("cluster", "resource")
+            "mcs_cached_objects", "Objects kept of a member cluster.", labels=("cluster", "resource")
         )
         for cluster, member in self._fleet.members.items():
             for state in Reachability:

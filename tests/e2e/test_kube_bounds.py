@@ -116,6 +116,30 @@ def test_what_a_watch_adds_ends_in_a_new_list(tmp_path: Path) -> None:
     assert asked(tmp_path, handler, watched) <= 512
 
 
+def test_what_is_listed_of_one_namespace_counts_with_what_the_watch_adds(tmp_path: Path) -> None:
+    objects = [service(f"web-{number}", "1", clusterIP="x" * KIB) for number in range(50)]
+    paths: list[str] = []
+
+    async def handler(request: web.Request) -> web.Response:
+        paths.append(request.path)
+        return page(objects if "namespaces" in request.path else [])
+
+    async def fetched(client: Client) -> int:
+        await listed(client)
+        for number in range(100):
+            try:
+                async for _ in client.list_pages(
+                    SERVICES, namespace="shop", field_selector="metadata.name=web"
+                ):
+                    pass
+            except TooLarge:
+                return number
+        raise AssertionError("nothing was counted")
+
+    assert 5 <= asked(tmp_path, handler, fetched) <= 12
+    assert paths[:2] == ["/api/v1/services", "/api/v1/namespaces/shop/services"]
+
+
 @pytest.mark.parametrize(
     ("case", "namespace", "name"),
     [

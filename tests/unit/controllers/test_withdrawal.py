@@ -12,6 +12,7 @@ from structlog.testing import capture_logs
 from mcs.controllers.withdrawal import WithdrawalController, touched_by_decisions
 from mcs.membership.withdrawal import Decision, Decisions, Terms
 from mcs.model.names import ClusterId
+from mcs.runtime.demand import Demand
 from mcs.runtime.fleet import CRD_MISSING, Fleet, Reachability
 from mcs.runtime.queue import WorkQueue
 from mcs.testing.virtual_time import START, run_virtual
@@ -29,6 +30,7 @@ class FakeMember:
         self.reachability = Reachability.REACHABLE
         self.problem = ""
         self.queue: WorkQueue[Any] = WorkQueue()
+        self.demand = Demand({}, ())
         self._listeners: list[Any] = []
 
     def on_health(self, listener: Any) -> None:

@@ -22,7 +22,8 @@ from mcs.kube.errors import (
 )
 from mcs.model.names import ClusterId
 from mcs.model.resources import NODES, SERVICES
-from mcs.runtime.fleet import Client, Fleet, Member, NotAdmittedError, Reachability, Reflected
+from mcs.runtime.demand import Reflected
+from mcs.runtime.fleet import Client, Fleet, Member, NotAdmittedError, Reachability
 from mcs.testing.virtual_time import run_virtual
 
 EAST = ClusterId("east")
@@ -31,7 +32,9 @@ EAST = ClusterId("east")
 class Quiet:
     """A client of an empty, silent API server."""
 
-    async def list_pages(self, resource: Any, *, label_selector: str = "") -> AsyncGenerator[Any, None]:
+    async def list_pages(
+        self, resource: Any, *, label_selector: str = "", **_: str
+    ) -> AsyncGenerator[Any, None]:
         yield Page((), "1", ())
 
     async def watch(self, resource: Any, resource_version: str, **options: Any) -> AsyncGenerator[Any, None]:
@@ -224,7 +227,9 @@ class NodesLater(Quiet):
         self._error = error
         self._until = seconds
 
-    async def list_pages(self, resource: Any, *, label_selector: str = "") -> AsyncGenerator[Any, None]:
+    async def list_pages(
+        self, resource: Any, *, label_selector: str = "", **_: str
+    ) -> AsyncGenerator[Any, None]:
         if resource is NODES and asyncio.get_running_loop().time() < self._until:
             raise self._error
         yield Page((), "1", ())

@@ -16,7 +16,8 @@ from mcs.model.meta import ObjectMeta
 from mcs.model.names import ClusterId
 from mcs.model.resources import SERVICES
 from mcs.model.services import Service
-from mcs.runtime.fleet import Client, Fleet, Member, Reachability, Reflected
+from mcs.runtime.demand import Reflected
+from mcs.runtime.fleet import Client, Fleet, Member, Reachability
 from mcs.testing.virtual_time import run_virtual
 
 EAST, WEST = ClusterId("east"), ClusterId("west")
@@ -41,7 +42,9 @@ class Server:
             await asyncio.sleep(0.01)
             self.open -= 1
 
-    async def list_pages(self, resource: Any, *, label_selector: str = "") -> AsyncGenerator[Any, None]:
+    async def list_pages(
+        self, resource: Any, *, label_selector: str = "", **_: str
+    ) -> AsyncGenerator[Any, None]:
         if self.error is not None:
             raise self.error
         yield Page((WEB,), "1", ())
