@@ -62,7 +62,7 @@ class Cache(Generic[T]):
         )
         self._awaited: dict[ServiceKey, object] = {}
         self._gone: dict[ServiceKey, str] = {}
-        """What went while something was awaited, with the version of its deletion."""
+        """What went, or was set aside, while something was awaited, with the version that told of it."""
 
     def __len__(self) -> int:
         return len(self._objects)
@@ -219,10 +219,10 @@ class Cache(Generic[T]):
         if self._awaited.get(key) is not demand:
             return
         for obj in objects:
-            if key in self._keys_of(obj) and self._is_later(obj.key, obj.metadata.resource_version):
+            if key in self._keys_of(obj) and self._is_not_behind(obj.key, obj.metadata.resource_version):
                 self.put(obj)
         for each, version in malformed.items():
-            if self._is_later(each, version):
+            if self._is_not_behind(each, version):
                 self.mark_malformed(each, version)
         del self._awaited[key]
         self._forget_what_went()
@@ -231,14 +231,14 @@ class Cache(Generic[T]):
         """Tell the listeners that something became known that concerns the key."""
         self._tell(Delta(key, None, None))
 
-    def _is_later(self, key: ServiceKey, version: str) -> bool:
-        """True when a version that was listed is later than all that the watch told of the key while it was awaited."""
+    def _is_not_behind(self, key: ServiceKey, version: str) -> bool:
+        """True when a version that was listed is not behind what the watch told of the key while it was awaited."""
         held = self._objects.get(key)
         told = (
             held.metadata.resource_version if held is not None else self._gone.get(key),
             self.malformed.get(key),
         )
-        return all(known is None or is_older(known, version) for known in told)
+        return all(known in (None, version) or is_older(known, version) for known in told)
 
     def _forget_what_went(self) -> None:
         if not self._awaited:
@@ -261,6 +261,8 @@ class Cache(Generic[T]):
     def _set(self, key: ServiceKey, old: T | None, new: T | None) -> None:
         before = self._outlined()
         self._hold(key, old, new)
+        if new is not None and self._awaited and key not in self._objects:
+            self._gone[key] = new.metadata.resource_version
         if old is not None or key in self._objects:
             self._tell(Delta(key, old, new))
         elif before != self._outlined():

@@ -136,8 +136,14 @@ Then = Callable[[Kept], object]
         ),
         pytest.param(
             lambda kept: (kept.cache.discard(A, "x"), kept.cache.put(obj(A, "7", DB))),
-            {"a": "5"},
-            id="deleted and made again for somebody else, which a list of before does not know",
+            {},
+            id="deleted and made again for somebody else",
+        ),
+        pytest.param(
+            lambda kept: kept.cache.put(obj(A, "6", DB)), {}, id="it has come to be of somebody else since"
+        ),
+        pytest.param(
+            lambda kept: kept.cache.put(obj(A, "4", DB)), {"a": "5"}, id="it was of somebody else before"
         ),
         pytest.param(
             lambda kept: kept.cache.mark_malformed(A, "6"), {}, id="a malformed version is what counts"
@@ -159,6 +165,14 @@ def test_what_is_told_before_the_answer_comes(then: Then, left: dict[str, str]) 
     then(kept)
     kept.cache.fill(WEB, demand, [obj(A, "5")], {})
     assert kept.held == left
+
+
+def test_what_was_set_aside_while_another_was_awaited_is_taken_from_a_list_of_the_same_version() -> None:
+    kept = Kept()
+    kept.demand(DB)
+    kept.cache.put(obj(A, "6"))
+    kept.cache.fill(WEB, kept.demand(WEB), [obj(A, "6")], {})
+    assert kept.held == {"a": "6"}
 
 
 def test_an_answer_is_believed_as_far_as_it_was_asked_for() -> None:
