@@ -10,7 +10,7 @@ import asyncio
 import json
 import ssl
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -101,7 +101,9 @@ class FaultProxy:
     async def _end_watches(self, last_line: bytes = b"") -> None:
         for transport, response in list(self._watches.items()):
             if last_line:
-                await response.write(last_line + b"\n")
+                # A client that was killed a moment ago does not hear it.
+                with suppress(ConnectionError):
+                    await response.write(last_line + b"\n")
             # Closed and not aborted, for what was written last has to arrive.
             transport.close()
 
