@@ -168,3 +168,14 @@ def test_neither_the_template_nor_an_override_is_changed_by_what_follows() -> No
     steps: list[Step] = [("add", "/spec/n", value), ("add", "/spec/n/l", 2), ("remove", "/spec/m/x")]
     assert outcome(*steps, base=template) == spec(n={"k": 1, "l": 2}, m={})
     assert (template, value) == (BASE, {"k": 1})
+
+
+def test_what_takes_the_place_of_the_whole_object_is_not_shared_with_the_override() -> None:
+    whole: dict[str, Any] = {"spec": {}}
+    operation = Override(path="", value=whole)
+    made = overridden(
+        {}, [ClusterOverrides(cluster_name="c1", cluster_overrides=(operation,))], ClusterId("c1")
+    )
+    assert isinstance(made, dict)
+    made["spec"]["replicas"] = 1
+    assert whole == {"spec": {}}
