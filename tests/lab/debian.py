@@ -42,7 +42,12 @@ def _download(package: str, version_of: str, folder: Path) -> None:
             pass
         else:
             return
-    _output(folder, "apt-get", "download", package)
+    try:
+        _output(folder, "apt-get", "download", package)
+    except MissingBinaryError:
+        # A new machine may know of no packages yet.
+        _output(folder, "apt-get", "update")
+        _output(folder, "apt-get", "download", package)
 
 
 def _output(folder: Path, *command: str) -> str:
