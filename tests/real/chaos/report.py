@@ -13,7 +13,8 @@ _MEGABYTE = 1e6
 
 def report(seen: Seen) -> str:
     """Markdown."""
-    return "".join(f"{line}\n" for line in (*_figures(seen), "", *_faults(seen), "", *_programs(seen)))
+    parts = (_figures(seen), _faults(seen), _programs(seen), _memory(seen))
+    return "\n".join("".join(f"{line}\n" for line in part) for part in parts)
 
 
 def _figures(seen: Seen) -> Iterator[str]:
@@ -32,6 +33,19 @@ def _faults(seen: Seen) -> Iterator[str]:
     yield "| --- | --- |"
     for kind, times in sorted(seen.happened.items()):
         yield f"| {kind} | {times} |"
+
+
+def _memory(seen: Seen) -> Iterator[str]:
+    """How the memory of those that live on goes: one that grows without end shows in every line."""
+    yield "| RSS in MB, each 90 seconds | |"
+    yield "| --- | --- |"
+    for name in sorted(seen.survivors):
+        samples, sizes, due = seen.samples.get(name, []), [], 0.0
+        for seconds, size in samples:
+            if seconds >= due:
+                sizes.append(f"{size / _MEGABYTE:.0f}")
+                due = seconds + 90.0
+        yield f"| {name} | {', '.join(sizes)} |"
 
 
 def _programs(seen: Seen) -> Iterator[str]:
