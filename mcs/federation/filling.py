@@ -60,7 +60,10 @@ def fill(
         each._replace(shares={place: low[place] + share for place, share in each.shares.items()})
         for each in extra.rounds
     ]
-    return Filled(amounts, dict.fromkeys(weighted, "high"), rounds)
+    held: dict[int, Bound] = dict.fromkeys(weighted, "high")
+    if with_rounds and weighted:
+        rounds.insert(0, FillingRound(most, {place: float(high[place]) for place in weighted}, held))
+    return Filled(amounts, held, rounds)
 
 
 def _fill_weighted(

@@ -193,6 +193,12 @@ def test_the_rounds_tell_each_share_and_what_capped_it() -> None:
     ]
 
 
+def test_the_rounds_tell_of_clusters_that_are_full_before_those_of_weight_0_get_any() -> None:
+    divided = divide(division(2, "east min2, west min1 w1", "east west"), with_rounds=True)
+    told = {share.cluster: share.replicas for each in divided.rounds for share in each.shares}
+    assert told == divided.plan == {"east": 1, "west": 1}
+
+
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
