@@ -8,6 +8,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 from tests.lab.binaries import MissingBinaryError, cache_root
@@ -34,20 +35,21 @@ def unpacked(package: str, *, version_of: str = "") -> Path:
 
 
 def _download(package: str, version_of: str, folder: Path) -> None:
-    if version_of:
-        try:
-            version = _output(folder, "dpkg-query", "--show", "--showformat=${Version}", version_of)
-            _output(folder, "apt-get", "download", f"{package}={version}")
-        except MissingBinaryError:
-            pass
-        else:
-            return
     try:
-        _output(folder, "apt-get", "download", package)
+        _download_known(package, version_of, folder)
     except MissingBinaryError:
         # A new machine may know of no packages yet.
         _output(folder, "apt-get", "update")
-        _output(folder, "apt-get", "download", package)
+        _download_known(package, version_of, folder)
+
+
+def _download_known(package: str, version_of: str, folder: Path) -> None:
+    if version_of:
+        with suppress(MissingBinaryError):
+            version = _output(folder, "dpkg-query", "--show", "--showformat=${Version}", version_of)
+            _output(folder, "apt-get", "download", f"{package}={version}")
+            return
+    _output(folder, "apt-get", "download", package)
 
 
 def _output(folder: Path, *command: str) -> str:
