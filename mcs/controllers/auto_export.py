@@ -36,9 +36,8 @@ class AutoExportController:
             return
         caches = ClusterCaches.of(member.caches)
         # What cannot be decoded, or is not here yet, may be selected, or exported by a user.
-        if key in caches.services.malformed or key in caches.exports.malformed:
-            return
-        if caches.services.awaited(key) is not None:
+        is_malformed = key in caches.services.malformed or key in caches.exports.malformed
+        if is_malformed or caches.services.awaited(key) is not None:
             return
         observed = ObservedService(cluster, key, caches.services.get(key), caches.exports.get(key))
         await member.executor.execute(plan_auto_export(observed, self._selector))

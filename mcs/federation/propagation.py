@@ -119,9 +119,7 @@ def _existing(member: Member, *, may_adopt: bool) -> Decision:
 
 
 def _unselected(member: Member) -> Decision:
-    if not member.is_ready or member.presence == "unknown":
-        return _REMEMBERED if member.is_recorded else _NOTHING
-    if member.presence == "present" and member.managed == MANAGED and member.is_held:
+    if member.is_ready and member.presence == "present" and member.managed == MANAGED and member.is_held:
         return _HELD
     return _removal(member, is_orphaning=False)
 
@@ -130,12 +128,12 @@ def decide_removal(member: Member, *, is_orphaning: bool) -> Decision:
     """For an object whose federated object is being deleted. A hold is of no account: somebody asked for it."""
     if member.is_protected:
         return Decision("forget") if member.is_recorded else _NOTHING
-    if not member.is_ready or member.presence == "unknown":
-        return _REMEMBERED if member.is_recorded else _NOTHING
     return _removal(member, is_orphaning=is_orphaning)
 
 
 def _removal(member: Member, *, is_orphaning: bool) -> Decision:
+    if not member.is_ready or member.presence == "unknown":
+        return _REMEMBERED if member.is_recorded else _NOTHING
     if member.presence == "absent" or member.managed != MANAGED:
         if not member.is_recorded:
             return _NOTHING

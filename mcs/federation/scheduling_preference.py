@@ -130,7 +130,8 @@ def _from_overrides(said: _Spec) -> SchedulingPreference:
         names = [each.cluster_name for each in overrides]
         twice = min(name for name in names if names.count(name) > 1)
         raise DivisionError(f"spec.overrides lists {twice} more than once; write one number for each cluster")
-    total, listed = _total_of(said, sum(replicas.values())), sum(replicas.values())
+    listed = sum(replicas.values())
+    total = _total_of(said, listed)
     if total > 0 and listed == 0:
         raise DivisionError(
             f"spec.overrides gives no cluster any of the {total} replicas; "

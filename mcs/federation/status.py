@@ -20,6 +20,7 @@ from mcs.model.federated import (
     PropagationCondition,
     WorkloadCounts,
 )
+from mcs.model.meta import ConditionStatus
 
 _TOLD = 3
 """How many clusters the condition names, which is to be read in one line; each has its own text in the status."""
@@ -57,17 +58,17 @@ def desired_status(present: FederatedStatus, told: Told) -> FederatedStatus:
     """
     clusters = tuple(sorted(told.clusters, key=lambda each: each.name))
     reason = told.reason or (CHECK_CLUSTERS if any(each.status != OK for each in clusters) else "")
+    status: ConditionStatus = "False" if reason else "True"
     before = next((each for each in present.conditions if each.type == PROPAGATION), None)
+    stays = before is not None and (before.status, before.reason) == (status, reason)
     condition = PropagationCondition(
         type=PROPAGATION,
-        status="False" if reason else "True",
+        status=status,
         reason=reason,
         message=told.message or (_summary(clusters) if reason == CHECK_CLUSTERS else ""),
         last_update_time=before.last_update_time if before else told.now,
-        last_transition_time=before.last_transition_time if before else told.now,
+        last_transition_time=before.last_transition_time if before and stays else told.now,
     )
-    if before is not None and (before.status, before.reason) != (condition.status, condition.reason):
-        condition = replace(condition, last_transition_time=told.now)
     desired = FederatedStatus(
         observed_generation=told.generation,
         conditions=(condition,),

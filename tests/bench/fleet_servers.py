@@ -31,7 +31,7 @@ from mcs.controllers.services import ServicesController
 from mcs.kube.errors import NotFound
 from mcs.kube.packaged import definition_documents
 from mcs.model.meta import KubernetesObject
-from mcs.model.names import SOURCE_CLUSTER_LABEL, ClusterId
+from mcs.model.names import SOURCE_CLUSTER_LABEL, ClusterId, is_derived_name
 from mcs.model.resources import ENDPOINT_SLICES, SERVICE_EXPORTS, SERVICE_IMPORTS, SERVICES, Resource
 from mcs.runtime.executor import Executor
 from mcs.runtime.fleet import Client, Fleet, Member
@@ -177,7 +177,7 @@ def _held(servers: Sequence[ApiServer]) -> dict[str, int]:
         "mirrors": sum(
             SOURCE_CLUSTER_LABEL in each["metadata"].get("labels", {}) for each in of(ENDPOINT_SLICES)
         ),
-        "derived": sum(each["metadata"]["name"].startswith("derived-") for each in of(SERVICES)),
+        "derived": sum(is_derived_name(each["metadata"]["name"]) for each in of(SERVICES)),
         "exports": sum(_is_ready(each) for each in of(SERVICE_EXPORTS)),
         "writes": sum(server.writes().total() for server in servers),
     }

@@ -36,6 +36,16 @@ def promtool(*arguments: str) -> str:
     return done.stdout
 
 
+def begun() -> list[tuple[str, set[str]]]:
+    """Each alert that a case expects, with the labels that it has then."""
+    return [
+        (case["alertname"], set(alert["exp_labels"]))
+        for test in yaml.safe_load(CASES.read_text())["tests"]
+        for case in test["alert_rule_test"]
+        for alert in case.get("exp_alerts", ())
+    ]
+
+
 def test_each_alert_begins_when_it_should_and_none_while_all_is_well(
     groups: list[dict[str, Any]], tmp_path: Path
 ) -> None:
@@ -45,22 +55,11 @@ def test_each_alert_begins_when_it_should_and_none_while_all_is_well(
     shutil.copy(CASES, tmp_path)
     promtool("check", "rules", str(tmp_path / "rules.yaml"))
     promtool("test", "rules", str(tmp_path / CASES.name))
-    expected = [
-        case["alertname"]
-        for test in yaml.safe_load(CASES.read_text())["tests"]
-        for case in test["alert_rule_test"]
-        if case.get("exp_alerts")
-    ]
-    assert sorted(expected) == sorted(rule["alert"] for rule in rules)
+    assert sorted(alert for alert, _ in begun()) == sorted(rule["alert"] for rule in rules)
 
 
 def test_an_alert_speaks_only_of_labels_that_it_has(groups: list[dict[str, Any]]) -> None:
-    labels = {
-        case["alertname"]: set(alert["exp_labels"])
-        for test in yaml.safe_load(CASES.read_text())["tests"]
-        for case in test["alert_rule_test"]
-        for alert in case.get("exp_alerts", ())
-    }
+    labels = dict(begun())
     for group in groups:
         for rule in group["rules"]:
             named = set(re.findall(r"\$labels\.(\w+)", " ".join(rule["annotations"].values())))
