@@ -1,0 +1,64 @@
+"""What federation needs to know of the clusters and of a type that is federated, whoever gives it.
+
+The registry gives the clusters, so that tests and the sandbox can give others.
+"""
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Protocol
+
+from mcs.federation.placement import Registered
+from mcs.model.federated import FederatedObject, FederatedTypeConfig
+from mcs.model.names import ClusterId
+from mcs.runtime.cache import Cache
+from mcs.runtime.fleet import Client, Member
+
+OpenClient = Callable[[], AbstractAsyncContextManager[Client]]
+
+
+class FederatedClusters(Protocol):
+    """The registered clusters, which come, go, and are reached in another way at any time."""
+
+    @property
+    def registered(self) -> Registered:
+        """All of them, with the labels of their registrations; those that are not ready included."""
+
+    def is_ready(self, cluster: ClusterId) -> bool:
+        """Whether its API server answered when it was asked last, as its condition Ready tells."""
+
+    def opener(self, cluster: ClusterId) -> OpenClient:
+        """What opens a connection to it in the way of the moment."""
+
+    def follow(
+        self,
+        engaged: Callable[[ClusterId], None],
+        disengaged: Callable[[ClusterId], None],
+        reconnected: Callable[[ClusterId], None],
+        changed: Callable[[], None],
+    ) -> None:
+        """Call `engaged` with every cluster, those to come included, and the others as their names tell.
+
+        `changed` is called when labels or readiness of any may have changed.
+        """
+
+
+class FederatedType(Protocol):
+    """One type that is propagated, as seen by who divides replicas, explains or sums up."""
+
+    @property
+    def config(self) -> FederatedTypeConfig:
+        """Its configuration."""
+
+    @property
+    def host(self) -> Member[Any]:
+        """The host cluster, with the caches of this type and the executor that writes there."""
+
+    @property
+    def federated(self) -> Cache[FederatedObject]:
+        """The federated objects."""
+
+    def present(self, cluster: ClusterId) -> Cache[Any] | None:
+        """Our objects in a member, as they were seen last (`mcs.model.targets.TargetObject`); None when never."""
+
+    def is_seen(self, cluster: ClusterId) -> bool:
+        """Whether what `present` lacks is not there: its first list was complete."""
