@@ -240,6 +240,13 @@ class ClusterCaches(NamedTuple):
         keys.update(each.service for each in self.slices.by("source", cluster))
         return keys
 
+    def holds_from(self, cluster: ClusterId, key: ServiceKey) -> bool:
+        """True when this cluster holds something of the service that came from `cluster`."""
+        service_import = self.imports.get(key)
+        return any(each.source_cluster == cluster for each in self.slices.by("mirrored", key)) or (
+            service_import is not None and cluster in _clusters_of(service_import)
+        )
+
     def withdrawn_from(self, cluster: ClusterId) -> set[ServiceKey]:
         """The services of which this cluster holds withdrawn endpoints of `cluster`, or tells of any withdrawal."""
         keys = {each.key for each in self.imports.by("withdrawal", True)}
@@ -275,6 +282,21 @@ class ClusterCaches(NamedTuple):
     def derived(self, key: ServiceKey) -> Service | None:
         """The Service in the place of the derived Service, whoever made it."""
         return self.services.get(_place(key))
+
+
+def exported_in(clusters: Mapping[ClusterId, ClusterCaches], namespace: str) -> set[ServiceKey]:
+    """The services that any cluster exports from a namespace."""
+    return {export.key for each in clusters.values() for export in each.exports.by("namespace", namespace)}
+
+
+def exported_or_imported_from(
+    clusters: Mapping[ClusterId, ClusterCaches], cluster: ClusterId, namespace: str
+) -> set[ServiceKey]:
+    """The services of a namespace that `cluster` exports, or of which any cluster holds something that came from it."""
+    keys = {export.key for export in clusters[cluster].exports.by("namespace", namespace)}
+    for each in clusters.values():
+        keys.update(key for key in each.imported_from(cluster) if key.namespace == namespace)
+    return keys
 
 
 def _place(key: ServiceKey) -> ServiceKey:

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from mcs.controllers.admission import Admission
-from mcs.controllers.clusters import ClusterCaches, Work
+from mcs.controllers.clusters import ClusterCaches, Work, exported_in, exported_or_imported_from
 from mcs.controllers.exporting import Exporting
 from mcs.controllers.meanings import (
     meaning_of_export,
@@ -274,32 +274,23 @@ class ServicesController:
         for cluster in self._caches:
             yield cluster, Work("service", key)
 
-    def _exported_in(self, namespace: str) -> set[ServiceKey]:
-        return {
-            export.key
-            for caches in self._caches.values()
-            for export in caches.exports.by("namespace", namespace)
-        }
-
     def _malformed_slice_touches(self, cluster: ClusterId, namespace: str) -> Touched:
         """A slice may belong to any service of its namespace, and be a mirror as well as a source."""
-        for key in sorted(self._exported_or_imported_from(cluster, namespace)):
+        for key in sorted(exported_or_imported_from(self._caches, cluster, namespace)):
             yield from self._everywhere(key)
-        for key in sorted(self._exported_in(namespace) | self._caches[cluster].imported_in(namespace)):
+        for key in sorted(
+            exported_in(self._caches, namespace) | self._caches[cluster].imported_in(namespace)
+        ):
             yield cluster, Work("service", key)
-
-    def _exported_or_imported_from(self, cluster: ClusterId, namespace: str) -> set[ServiceKey]:
-        keys = {export.key for export in self._caches[cluster].exports.by("namespace", namespace)}
-        for caches in self._caches.values():
-            keys.update(key for key in caches.imported_from(cluster) if key.namespace == namespace)
-        return keys
 
     def _namespace_touches(self, cluster: ClusterId, delta: Delta[Namespace]) -> Touched:
         old, new = delta.old, delta.new
         if old is not None and new is not None and meaning_of_namespace(old) == meaning_of_namespace(new):
             return
         namespace = delta.key.name
-        for key in sorted(self._exported_in(namespace) | self._caches[cluster].imported_in(namespace)):
+        for key in sorted(
+            exported_in(self._caches, namespace) | self._caches[cluster].imported_in(namespace)
+        ):
             yield cluster, Work("service", key)
 
     def _service_touches(self, cluster: ClusterId, delta: Delta[Service]) -> Touched:
@@ -368,10 +359,19 @@ class ServicesController:
         if old is not None and new is not None and meaning_of_export(old) == meaning_of_export(new):
             yield cluster, Work("service", delta.key)
         elif _concerns_malformed(delta):
-            yield from self._everywhere(delta.key)
+            yield from self._became_known(cluster, delta.key)
         else:
             is_counted = self._admissions[cluster].counts_in(delta)
             yield from self._concerned(cluster, delta.key, is_counted=is_counted)
+
+    def _became_known(self, cluster: ClusterId, key: ServiceKey) -> Touched:
+        """An export that counts for no other touches only those that hold something of it since before."""
+        exports = self._caches[cluster].exports
+        export = None if key in exports.malformed else exports.get(key)
+        counts_not = export is not None and not self._admissions[cluster].counts(export)
+        for target, caches in self._caches.items():
+            if target == cluster or not counts_not or caches.holds_from(cluster, key):
+                yield target, Work("service", key)
 
     def _import_touches(self, cluster: ClusterId, delta: Delta[ServiceImport]) -> Touched:
         yield cluster, Work("service", delta.key)

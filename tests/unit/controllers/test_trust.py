@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from structlog.testing import capture_logs
 
 from mcs.controllers.refusals import LOGGED_AT_MOST, PERIOD, Refusals
 from mcs.model.multicluster import ServiceExport
-from mcs.model.names import ClusterId, ServiceKey
+from mcs.model.names import SERVICE_NAME_LABEL, SOURCE_CLUSTER_LABEL, ClusterId, ServiceKey
 from mcs.model.policy import Caps, MemberPolicy, Policy
 from mcs.services.plan import plan_target
 from mcs.testing.virtual_time import run_virtual
@@ -62,6 +63,39 @@ def test_an_export_that_does_not_count_touches_its_own_cluster_only(
 ) -> None:
     assert touched(policy, change) == OWN, case
     assert touched(Policy(), change) == EVERYWHERE, case
+
+
+@pytest.mark.parametrize("policy", [NOTHING, NO_ROOM], ids=["denied", "no room"])
+def test_what_becomes_known_of_an_export_that_does_not_count_touches_who_holds_something_of_it(
+    policy: Policy,
+) -> None:
+    def known(here: Here) -> None:
+        here.cache(EAST, "serviceexports").touch(WEB)
+
+    def known_without_an_import(here: Here) -> None:
+        here.cache(WEST, "serviceimports").replace([])
+        here.done()
+        known(here)
+
+    def known_with_a_mirror(here: Here, source: str) -> None:
+        labels = {SERVICE_NAME_LABEL: "web", SOURCE_CLUSTER_LABEL: source}
+        mirror = slice_(ServiceKey("shop", "mirror"))
+        here.cache(WEST, "endpointslices").put(
+            replace(mirror, metadata=replace(mirror.metadata, labels=labels))
+        )
+        known_without_an_import(here)
+
+    def malformed(here: Here) -> None:
+        here.cache(WEST, "serviceimports").replace([])
+        here.done()
+        here.cache(EAST, "serviceexports").mark_malformed(WEB, "2")
+
+    assert touched(policy, known) == EVERYWHERE
+    assert touched(policy, known_without_an_import) == OWN
+    assert touched(policy, partial(known_with_a_mirror, source=EAST)) == EVERYWHERE
+    assert touched(policy, partial(known_with_a_mirror, source="north")) == OWN
+    assert touched(Policy(), known_without_an_import) == EVERYWHERE
+    assert touched(policy, malformed) == EVERYWHERE
 
 
 def test_room_that_becomes_free_is_told_everywhere() -> None:
