@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from msgspec import Struct
 
 from mcs.kube.decode import Page
+from mcs.kube.errors import Invalid, ServerError
 from mcs.model.meta import KubernetesObject
 from mcs.model.names import ServiceKey
 from mcs.model.resources import Resource
@@ -122,13 +123,17 @@ class Demand:
             malformed: dict[ServiceKey, str] = {}
             if query is not None:
                 listed = lister.list_pages(resource, namespace=fetch.key.namespace, **query)
-                async with aclosing(listed) as pages:
-                    async for page in pages:
-                        found += page.items
-                        malformed |= {
-                            ServiceKey(each.namespace, each.name): each.resource_version
-                            for each in page.malformed
-                        }
+                try:
+                    async with aclosing(listed) as pages:
+                        async for page in pages:
+                            found += page.items
+                            malformed |= {
+                                ServiceKey(each.namespace, each.name): each.resource_version
+                                for each in page.malformed
+                            }
+                except Invalid as error:
+                    # What is invalid waits until an object changes; here no object is to blame.
+                    raise ServerError(error.code, error.reason, error.message) from error
             cache.fill(fetch.key, demand, found, malformed)
         self._settle(fetch.key)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from mcs.controllers.clusters import REFLECTED, ClusterCaches, reflected
 from mcs.kube.decode import Malformed, Page
-from mcs.kube.errors import KubeError, ServerError, Unreachable
+from mcs.kube.errors import Invalid, KubeError, ServerError, Unreachable
 from mcs.model.names import API_SERVER, MANAGED_BY, MANAGED_BY_LABEL, ClusterId, ServiceKey, mirror_name
 from mcs.model.selectors import parse_selector
 from mcs.runtime.cache import Cache, Delta
@@ -107,7 +107,9 @@ def test_a_fetch_that_fails_is_tried_again_until_it_does_not() -> None:
         assert not cluster.view.is_unknown(WEB)
         assert cluster.held == {"web", "web-1"}
 
-    engaged(story, ServerError(503), Unreachable("reset"), ServerError(500), Unreachable("reset"))
+    engaged(
+        story, ServerError(503), Invalid(422), Unreachable("reset"), ServerError(500), Unreachable("reset")
+    )
 
 
 def test_a_cluster_that_is_engaged_again_is_asked_at_once_for_what_it_did_not_answer() -> None:
