@@ -11,7 +11,7 @@ from typing import Any
 
 from mcs.controllers.admission import Admission
 from mcs.controllers.clusters import ClusterCaches, Work, exported_in, exported_or_imported_from
-from mcs.controllers.exporting import Exporting
+from mcs.controllers.exporters import Exporting
 from mcs.controllers.meanings import (
     meaning_of_export,
     meaning_of_namespace,

@@ -20,14 +20,12 @@ from mcs.model.federated import (
     MANAGED_LABEL,
     FederatedObject,
 )
-from mcs.model.names import ClusterId
+from mcs.model.names import LAST_APPLIED_ANNOTATION, ClusterId
 from mcs.model.resources import Resource
 
 FINALIZERS_NOT_SUPPORTED = "FinalizersNotSupported"
 
-OF_THE_CLUSTER = frozenset(
-    {"kubectl.kubernetes.io/last-applied-configuration", "deployment.kubernetes.io/revision"}
-)
+OF_THE_CLUSTER = frozenset({LAST_APPLIED_ANNOTATION, "deployment.kubernetes.io/revision"})
 """Annotations that programs of each cluster keep for themselves; a template that was copied from an object has them."""
 
 

@@ -50,6 +50,8 @@ PRECEDENCE_ANNOTATION = f"{ANNOTATION_PREFIX}/precedence"
 """On a ServiceImport, under the policy "first-seen": the ids of its exporters, the one that decides first."""
 EXPORT_TO_ANNOTATION = f"{ANNOTATION_PREFIX}/export-to"
 """On a ServiceExport: the ids of the clusters that it exports to besides its own, separated by commas."""
+LAST_APPLIED_ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
+"""What `kubectl apply` without --server-side keeps of what it applied."""
 WITHDRAWN_ANNOTATION = f"{ANNOTATION_PREFIX}/withdrawn"
 """On a mirror whose endpoints are withdrawn: why."""
 

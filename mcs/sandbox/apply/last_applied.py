@@ -7,17 +7,16 @@ applies them on the server; afterwards the annotation follows the applied config
 
 import json
 
+from mcs.model.names import LAST_APPLIED_ANNOTATION
 from mcs.sandbox.apply.fields import NO_FIELDS, FieldSet, InvalidFieldsError, compare, fields_of
 from mcs.sandbox.apply.schemas import Object, Schema
-
-LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 def fields_last_applied(live: Object, schema: Schema) -> FieldSet:
     """The fields of the recorded configuration that the live object still has unchanged; empty without
     the annotation.
     """
-    text = ((live.get("metadata") or {}).get("annotations") or {}).get(LAST_APPLIED)
+    text = ((live.get("metadata") or {}).get("annotations") or {}).get(LAST_APPLIED_ANNOTATION)
     if not text:
         return NO_FIELDS
     try:
@@ -33,12 +32,16 @@ def fields_last_applied(live: Object, schema: Schema) -> FieldSet:
 def with_last_applied(result: Object, config: Object) -> Object:
     """The object with its annotation set to the applied configuration, when it has the annotation at all."""
     metadata = result.get("metadata") or {}
-    if not (metadata.get("annotations") or {}).get(LAST_APPLIED):
+    if not (metadata.get("annotations") or {}).get(LAST_APPLIED_ANNOTATION):
         return result
     applied = config.get("metadata") or {}
-    kept = {name: text for name, text in (applied.get("annotations") or {}).items() if name != LAST_APPLIED}
+    kept = {
+        name: text
+        for name, text in (applied.get("annotations") or {}).items()
+        if name != LAST_APPLIED_ANNOTATION
+    }
     own = {name: value for name, value in applied.items() if name != "annotations"}
     recorded = {**config, "metadata": {**own, "annotations": kept} if kept else own}
     text = json.dumps(recorded, separators=(",", ":"), sort_keys=True, ensure_ascii=False) + "\n"
-    annotations = {**metadata["annotations"], LAST_APPLIED: text}
+    annotations = {**metadata["annotations"], LAST_APPLIED_ANNOTATION: text}
     return {**result, "metadata": {**metadata, "annotations": annotations}}

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcs.controllers.clusters import REFLECTED, ClusterCaches, Work
-from mcs.controllers.exporting import Exporting
+from mcs.controllers.exporters import Exporting
 from mcs.controllers.services import ServicesController
 from mcs.model.multicluster import ServiceExport
 from mcs.model.names import ClusterId, ServiceKey
