@@ -1,18 +1,19 @@
 """From bytes of the API server to typed values: list pages and watch lines.
 
 One object that cannot be decoded is reported as a value and spoils nothing else: what does not decode in one go,
-which is the fastest, is decoded in two steps, envelope first and each object by itself. Reading the network is
-left to the client.
+which is the fastest, is decoded in two steps, envelope first and each object by itself. So are objects that are kept
+whole. Reading the network is left to the client.
 """
 
 from functools import cache
-from typing import Annotated, Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, Protocol, TypeVar, cast
 
 import msgspec
 from msgspec import Meta, Raw, Struct, field, structs
 
 from mcs.kube.errors import ServerError, error_of
-from mcs.model.meta import KubernetesObject
+from mcs.model.meta import KubernetesObject, ObjectMeta
+from mcs.model.targets import TargetObject
 
 T = TypeVar("T", bound=KubernetesObject)
 T_co = TypeVar("T_co", bound=KubernetesObject, covariant=True)
@@ -64,6 +65,12 @@ WatchEvent = Stored[T_co] | Deleted | Bookmark | Malformed
 """One line of a watch. ERROR lines are no events: they are raised as typed errors."""
 
 
+class Decoder(Protocol[T_co]):
+    """From the JSON of one object to its struct. Raises MsgspecError."""
+
+    def decode(self, body: bytes | Raw, /) -> T_co: ...
+
+
 class _ListMeta(Struct, rename="camel"):
     # Required, for a Status that came with a 200 would otherwise be taken for an empty list.
     resource_version: Annotated[str, Meta(min_length=1)]
@@ -103,12 +110,26 @@ class _Identified(Struct):
 _LIST = msgspec.json.Decoder(_List)
 _LINE = msgspec.json.Decoder(_Line)
 _IDENTIFIED = msgspec.json.Decoder(_Identified)
+_DOCUMENT = msgspec.json.Decoder(dict[str, Any])
+
+
+class _Whole:
+    """Decodes objects that are kept whole: of their fields only the metadata must be as it should."""
+
+    def decode(self, body: bytes | Raw, /) -> TargetObject:
+        document = _DOCUMENT.decode(body)
+        metadata = msgspec.convert(document.get("metadata"), ObjectMeta)
+        return TargetObject(metadata=metadata, document=document)
+
+
+def _is_kept_whole(type_: type[KubernetesObject]) -> bool:
+    return issubclass(type_, TargetObject)
 
 
 @cache
-def decoder_of(type_: type[T]) -> msgspec.json.Decoder[T]:
+def decoder_of(type_: type[T]) -> Decoder[T]:
     """The one decoder of a type; building it is the expensive part."""
-    return msgspec.json.Decoder(type_)
+    return cast("Decoder[T]", _Whole()) if _is_kept_whole(type_) else msgspec.json.Decoder(type_)
 
 
 @cache
@@ -132,6 +153,8 @@ def decode_object(type_: type[T], body: bytes) -> T:
 
 def decode_page(type_: type[T], body: bytes) -> Page[T]:
     """A page of a list. Raises ServerError when the body is no list at all."""
+    if _is_kept_whole(type_):
+        return _page_in_steps(type_, body)
     try:
         page = _list_decoder_of(type_).decode(body)
     except msgspec.MsgspecError:
@@ -163,6 +186,8 @@ def decode_line(type_: type[T], line: bytes) -> Stored[T] | Deleted | Bookmark |
 
     Raises the typed error of an ERROR line, and ServerError when the line is no watch event.
     """
+    if _is_kept_whole(type_):
+        return _line_in_steps(type_, line)
     try:
         whole = _line_decoder_of(type_).decode(line)
     except msgspec.MsgspecError:

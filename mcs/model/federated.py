@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeVar
 from mcs.model.meta import ConditionStatus, KubernetesObject, Wire
 from mcs.model.names import ClusterId
 from mcs.model.resources import Resource
+from mcs.model.targets import TargetObject
 
 CORE_GROUP = "core.kubefed.io"
 TYPES_GROUP = "types.kubefed.io"
@@ -375,9 +376,9 @@ def federated_resource(config: FederatedTypeConfig) -> Resource[FederatedObject]
     return _resource(config.spec.federated_type, FederatedObject)
 
 
-def target_resource(config: FederatedTypeConfig) -> Resource[KubernetesObject]:
-    """The kind that a type makes in the members, of which only the metadata is decoded."""
-    return _resource(config.spec.target_type, KubernetesObject)
+def target_resource(config: FederatedTypeConfig) -> Resource[TargetObject]:
+    """The kind that a type makes in the members, whose objects are kept whole."""
+    return _resource(config.spec.target_type, TargetObject)
 
 
 def _resource(of: APIResource, type_: type[T]) -> Resource[T]:

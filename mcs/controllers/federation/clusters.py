@@ -35,10 +35,11 @@ class FederatedClusters(Protocol):
         disengaged: Callable[[ClusterId], None],
         reconnected: Callable[[ClusterId], None],
         changed: Callable[[], None],
-    ) -> None:
+    ) -> Callable[[], None]:
         """Call `engaged` with every cluster, those to come included, and the others as their names tell.
 
-        `changed` is called when labels or readiness of any may have changed.
+        `changed` is called when labels or readiness of any may have changed. What is returned ends it all: a type may
+        be disabled.
         """
 
 

@@ -20,6 +20,7 @@ from mcs.model.meta import Condition, ObjectMeta
 from mcs.model.multicluster import ServiceExport, ServiceExportStatus, ServiceImport, ServiceImportSpec
 from mcs.model.services import Namespace, Service
 from mcs.model.slices import IPV4, EndpointSlice
+from mcs.model.targets import TargetObject
 
 
 def meta(name: str, version: str = "7") -> dict[str, str]:
@@ -181,3 +182,33 @@ def test_a_status_that_takes_everything_back_is_not_null() -> None:
     obj = ServiceImport(metadata=ObjectMeta(name="web", namespace="shop"))
     body = json.loads(encode_object("g/v1", "ServiceImport", obj, "status"))
     assert body["status"] == {"clusters": [], "conditions": []}
+
+
+WHOLE = {
+    "metadata": meta("web") | {"labels": {"a": "b"}, "managedFields": [{"manager": "kubectl"}]},
+    "data": {"x": [1]},
+}
+ODD = {"metadata": meta("odd", "9") | {"labels": ["a"]}, "data": {}}
+
+
+def test_an_object_that_is_kept_whole_is_its_document_and_its_metadata() -> None:
+    for decoded in (
+        decode_object(TargetObject, json.dumps(WHOLE).encode()),
+        decode_page(TargetObject, page_of(WHOLE)).items[0],
+    ):
+        assert decoded.document == WHOLE
+        assert (decoded.metadata.name, decoded.metadata.labels) == ("web", {"a": "b"})
+    stored = decode_line(TargetObject, line_of("MODIFIED", WHOLE))
+    assert isinstance(stored, Stored)
+    assert stored.object.document == WHOLE
+
+
+def test_one_that_is_kept_whole_is_malformed_when_its_metadata_is() -> None:
+    page = decode_page(TargetObject, page_of(WHOLE, ODD, {"data": {}}))
+    assert [each.metadata.name for each in page.items] == ["web"]
+    assert [each.name for each in page.malformed] == ["odd", ""]
+    line = decode_line(TargetObject, line_of("ADDED", ODD))
+    assert isinstance(line, Malformed)
+    assert (line.name, line.resource_version) == ("odd", "9")
+    gone = decode_line(TargetObject, line_of("DELETED", WHOLE))
+    assert gone == Deleted("shop", "web", "7")

@@ -19,7 +19,7 @@ from mcs.model.federated import (
     target_resource,
     type_config_name,
 )
-from mcs.model.meta import KubernetesObject
+from mcs.model.targets import TargetObject
 
 T = TypeVar("T")
 
@@ -140,7 +140,7 @@ def test_the_kinds_of_a_type_are_those_that_its_configuration_names() -> None:
     )
     assert (wrapper.kind, wrapper.type) == ("FederatedDeployment", FederatedObject)
     assert target.path("shop", "web") == "/apis/apps/v1/namespaces/shop/deployments/web"
-    assert (target.kind, target.type) == ("Deployment", KubernetesObject)
+    assert (target.kind, target.type) == ("Deployment", TargetObject)
 
 
 def test_a_type_of_cluster_scope_and_of_the_core_group() -> None:
