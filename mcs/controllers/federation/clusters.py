@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from mcs.federation.placement import Registered
 from mcs.model.federated import FederatedObject, FederatedTypeConfig
 from mcs.model.names import ClusterId
+from mcs.model.registration import KubeFedCluster
 from mcs.runtime.cache import Cache
 from mcs.runtime.fleet import Client, Member
 
@@ -26,6 +27,12 @@ class FederatedClusters(Protocol):
     def is_ready(self, cluster: ClusterId) -> bool:
         """Whether its API server answered when it was asked last, as its condition Ready tells."""
 
+    def registration(self, cluster: ClusterId) -> KubeFedCluster | None:
+        """Its registration as it was read last: since when it is ready or not, whether it is cordoned, its taints.
+
+        None for a cluster that is given without one.
+        """
+
     def opener(self, cluster: ClusterId) -> OpenClient:
         """What opens a connection to it in the way of the moment."""
 
@@ -38,8 +45,8 @@ class FederatedClusters(Protocol):
     ) -> Callable[[], None]:
         """Call `engaged` with every cluster, those to come included, and the others as their names tell.
 
-        `changed` is called when labels or readiness of any may have changed. What is returned ends it all: a type may
-        be disabled.
+        `changed` is called when the registration of any may have changed: its labels, readiness, cordon or taints.
+        What is returned ends it all: a type may be disabled.
         """
 
 
