@@ -4,7 +4,7 @@ Nothing that lacks our label is overwritten or deleted.
 """
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any
 
 import yaml
@@ -31,20 +31,29 @@ class _Plain(yaml.SafeDumper):
         return True
 
 
-class Installer:
-    """Writes to one cluster; `said` collects what there is to tell of it, or in a dry run the objects."""
+def as_yaml(document: dict[str, Any]) -> str:
+    """The object as YAML, one of several."""
+    text = yaml.dump(document, Dumper=_Plain, sort_keys=False, allow_unicode=True)
+    return f"---\n{text}".rstrip()
 
-    def __init__(self, where: Reached, said: list[str], *, dry_run: bool) -> None:
+
+class Installer:
+    """Writes to one cluster; `said` collects what there is to tell of it, or in a dry run the objects.
+
+    With `is_yaml`, as in any dry run, what is said must be YAML.
+    """
+
+    def __init__(self, where: Reached, said: list[str], *, dry_run: bool, is_yaml: bool = False) -> None:
         self.where = where
         self._client = where.client
         self._said = said
         self._dry_run = dry_run
+        self._is_yaml = dry_run or is_yaml
 
     def tell(self, remark: str) -> None:
-        """A line for the user, which a dry run, whose output is YAML, shows as a comment."""
-        self._said.append(
-            f"# {self.where.name}: {remark}" if self._dry_run else f"{self.where.name}: {remark}"
-        )
+        """A line for the user, which is a comment where the rest is YAML."""
+        line = f"{self.where.name}: {remark}"
+        self._said.append(f"# {line}" if self._is_yaml else line)
 
     async def check(self, manifests: Iterable[Manifest]) -> None:
         """Raises UserMistakeError when one of the names is taken by what is not ours."""
@@ -75,15 +84,18 @@ class Installer:
                 await self._applied(each)
 
     async def _applied(self, each: Manifest) -> None:
+        await self._when_served(lambda: self._client.apply_document(each.resource, each.document))
+
+    async def _when_served(self, write: Callable[[], Awaitable[Any]]) -> None:
         # An API server takes a moment to serve what has just been defined.
         for _ in range(_ATTEMPTS):
             try:
-                await self._client.apply_document(each.resource, each.document)
+                await write()
             except ResourceMissing:
                 await asyncio.sleep(1)
             else:
                 return
-        await self._client.apply_document(each.resource, each.document)
+        await write()
 
     async def _ensure_namespace(self, each: Manifest) -> None:
         try:
@@ -110,13 +122,16 @@ class Installer:
             verdict = verdict_on(document, present)
             if verdict.remark:
                 self.tell(verdict.remark)
-            if verdict.action == "keep":
-                continue
-            if self._dry_run:
-                self._print(document)
-                continue
-            await self._client.apply_document(DEFINITIONS, document)
-            await self._established(name)
+            if verdict.action != "keep":
+                await self.put_definition(document)
+
+    async def put_definition(self, document: dict[str, Any]) -> None:
+        """Apply a definition, and return when it is served."""
+        if self._dry_run:
+            self._print(document)
+            return
+        await self._client.apply_document(DEFINITIONS, document)
+        await self._established(document["metadata"]["name"])
 
     async def _established(self, name: str) -> None:
         loop = asyncio.get_running_loop()
@@ -127,6 +142,22 @@ class Installer:
                     f"{self.where.name}: its API server does not establish {name}; look at its status"
                 )
             await asyncio.sleep(POLL)
+
+    async def create(self, resource: Resource[Any], document: dict[str, Any]) -> None:
+        """Create what others than us are to own from then on. Raises AlreadyExists."""
+        if self._dry_run:
+            self._print(document)
+            return
+        await self._when_served(lambda: self._client.create_document(resource, document))
+
+    async def patch(
+        self, resource: Resource[Any], namespace: str, name: str, changes: dict[str, Any]
+    ) -> None:
+        """Change some fields of an object, whosever it is."""
+        if self._dry_run:
+            self._print({**manifest(resource, name, namespace).document, **changes})
+        else:
+            await self._client.patch(resource, namespace, name, changes)
 
     async def forward(self, zone: str, service: Manifest) -> None:
         """Have the cluster's CoreDNS ask the Service for the zone. Raises UserMistakeError where that cannot be."""
@@ -220,5 +251,5 @@ class Installer:
                 await self._client.delete(resource, metadata.namespace, metadata.name, uid=metadata.uid)
 
     def _print(self, document: dict[str, Any]) -> None:
-        text = yaml.dump(document, Dumper=_Plain, sort_keys=False, allow_unicode=True)
-        self._said.append(f"---\n# {self.where.context or self.where.name}\n{text}".rstrip())
+        text = as_yaml(document).removeprefix("---\n")
+        self._said.append(f"---\n# {self.where.context or self.where.name}\n{text}")

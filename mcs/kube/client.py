@@ -12,7 +12,14 @@ from typing import Any, TypeVar
 import msgspec
 
 from mcs.kube.connection import Answer, Connection, Permit
-from mcs.kube.decode import Page, WatchEvent, decode_line, decode_object, decode_page, encode_object
+from mcs.kube.decode import (
+    Page,
+    WatchEvent,
+    decode_line,
+    decode_object,
+    decode_page,
+    encode_object,
+)
 from mcs.kube.errors import (
     ApiError,
     Invalid,
@@ -247,6 +254,15 @@ class Client:
         # The name is not part of the path here, but it must be one that all other requests can name.
         _object_path(resource, obj.metadata.namespace, obj.metadata.name)
         path = resource.path(obj.metadata.namespace)
+        query = {"fieldManager": FIELD_MANAGER}
+        return await self._written("create", "POST", resource, path, query, body, "application/json")
+
+    async def create_document(self, resource: Resource[T], document: Mapping[str, Any]) -> T:
+        """The same for an object of which no struct holds all, and which others than us are to own."""
+        metadata = document["metadata"]
+        namespace = metadata.get("namespace", "")
+        _object_path(resource, namespace, metadata["name"])
+        body, path = msgspec.json.encode(document), resource.path(namespace)
         query = {"fieldManager": FIELD_MANAGER}
         return await self._written("create", "POST", resource, path, query, body, "application/json")
 

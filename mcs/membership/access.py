@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from mcs.model.federated import TARGET_VERBS
 from mcs.model.installed import (
     CLUSTER_ROLE_BINDINGS,
     CLUSTER_ROLES,
@@ -125,6 +126,13 @@ def access_objects(account: Account, namespace: str, *, federation: bool = False
             CLUSTER_ROLES, name, metadata=metadata, aggregationRule={"clusterRoleSelectors": [selector]}
         )
         yield cluster_binding(name, name, account.name, namespace, "access")
+
+
+def type_role(group: str, plural: str) -> Manifest:
+    """What a member must have for a type to be propagated to it: the account's second role takes it in."""
+    name = f"mcs-federation-{plural}.{group}" if group else f"mcs-federation-{plural}"
+    metadata = {"labels": {**labels("access"), FEDERATION_LABEL: "true"}}
+    return manifest(CLUSTER_ROLES, name, metadata=metadata, rules=[_rule(group, [plural], *TARGET_VERBS)])
 
 
 def cluster_binding(name: str, role: str, account: str, namespace: str, component: str) -> Manifest:

@@ -35,6 +35,9 @@ CONFIG_NAME = "kubefed"
 NAMESPACES_TYPE = "namespaces"
 """Name of the type configuration without which no namespaced type is propagated."""
 
+TARGET_VERBS = ("get", "list", "watch", "create", "patch", "delete")
+"""What is asked of the members for objects of a kind that is federated."""
+
 PROPAGATION = "Propagation"
 """The one type of condition of a federated object."""
 CHECK_CLUSTERS = "CheckClusters"

@@ -34,6 +34,7 @@ _FORKS.set_forkserver_preload(
         "mcs.cli.joining",
         "mcs.cli.leaving",
         "mcs.cli.registered",
+        "mcs.cli.enabling",
         "mcs.kube.connection",
         "kubernetes_asyncio.client",
         "kubernetes_asyncio.config.kube_config",
