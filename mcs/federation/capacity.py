@@ -32,11 +32,10 @@ from mcs.model.pods import (
     PodSpec,
     Quantity,
     Resources,
-    Taint,
-    Toleration,
 )
 from mcs.model.quantities import UNIT, parse_quantity
 from mcs.model.selectors import Operator, Requirement
+from mcs.model.taints import NO_EXECUTE, NO_SCHEDULE, Taint, is_tolerated
 
 K = TypeVar("K")
 
@@ -270,14 +269,12 @@ def _is_suited(spec: PodSpec, host: Host) -> bool:
     name, labels = host.metadata.name, host.metadata.labels
     if spec.node_name and spec.node_name != name:
         return False
-    tolerations = spec.tolerations or ()
     taints = list(host.spec.taints or ())
     if host.spec.unschedulable:
-        taints.append(Taint(UNSCHEDULABLE_TAINT, "NoSchedule"))
+        taints.append(Taint(key=UNSCHEDULABLE_TAINT, effect=NO_SCHEDULE))
+    tolerations = spec.tolerations or ()
     if any(
-        taint.effect in ("NoSchedule", "NoExecute")
-        and not any(_tolerates(each, taint) for each in tolerations)
-        for taint in taints
+        taint.effect in (NO_SCHEDULE, NO_EXECUTE) and not is_tolerated(taint, tolerations) for taint in taints
     ):
         return False
     if any(labels.get(key) != value for key, value in (spec.node_selector or {}).items()):
@@ -285,16 +282,6 @@ def _is_suited(spec: PodSpec, host: Host) -> bool:
     affinity = spec.affinity.node_affinity if spec.affinity else None
     required = affinity.required_during_scheduling_ignored_during_execution if affinity else None
     return required is None or any(_is_met(term, name, labels) for term in required.node_selector_terms)
-
-
-def _tolerates(toleration: Toleration, taint: Taint) -> bool:
-    if toleration.effect not in ("", taint.effect):
-        return False
-    if toleration.key not in ("", taint.key):
-        return False
-    if toleration.operator == "Exists":
-        return True
-    return bool(toleration.key) and toleration.operator in ("", "Equal") and toleration.value == taint.value
 
 
 def _is_met(term: NodeSelectorTerm, name: str, labels: Mapping[str, str]) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 
 from mcs.model.meta import ConditionStatus, KubernetesObject, Wire
 from mcs.model.resources import Resource
+from mcs.model.taints import Taint, Toleration
 
 Quantity = str | int | float
 """As it is written (`mcs.model.quantities`)."""
@@ -19,23 +20,6 @@ UNSCHEDULABLE = "Unschedulable"
 READY = "Ready"
 FINISHED = ("Succeeded", "Failed")
 """Phases of a Pod that takes up nothing any more."""
-
-
-class Taint(Wire, frozen=True):
-    """Keeps away what does not tolerate it: NoSchedule, PreferNoSchedule or NoExecute."""
-
-    key: str
-    effect: str = ""
-    value: str = ""
-
-
-class Toleration(Wire, frozen=True):
-    """Taints that are put up with. An empty key is any, an empty effect each of them."""
-
-    key: str = ""
-    operator: str = ""
-    value: str = ""
-    effect: str = ""
 
 
 class NodeSelectorRequirement(Wire, frozen=True):

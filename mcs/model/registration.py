@@ -1,7 +1,7 @@
 """KubeFedCluster (core.kubefed.io/v1beta1), the one registration of a member, with what it refers to or lacks.
 
-Source: the API of KubeFed 0.10; what was written for it is read unchanged. tlsServerName, zones and region in the
-spec are ours. What a registration means is decided in `mcs.membership`.
+Source: the API of KubeFed 0.10; what was written for it is read unchanged. tlsServerName, zones, region and
+taints in the spec are ours. What a registration means is decided in `mcs.membership`.
 """
 
 from typing import Any
@@ -10,6 +10,7 @@ from msgspec import field
 
 from mcs.model.meta import ConditionStatus, KubernetesObject, Wire
 from mcs.model.names import ANNOTATION_PREFIX, ClusterId
+from mcs.model.taints import Taint
 
 DEFAULT_SYSTEM_NAMESPACE = "kube-federation-system"
 """Where registrations and their Secrets are, unless another namespace is asked for."""
@@ -68,6 +69,7 @@ class KubeFedClusterSpec(Wire, frozen=True):
     tls_server_name: str = ""
     zones: tuple[str, ...] = ()
     region: str = ""
+    taints: tuple[Taint, ...] = ()
 
 
 class ClusterCondition(Wire, frozen=True):
