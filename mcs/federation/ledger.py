@@ -2,7 +2,8 @@
 
 An entry is written before the first write to its cluster, so that a write whose answer never came is known all the
 same. It is what deletion goes by. A ledger has no owner reference: it outlives its federated object while a cluster
-that is away may hold something. Since it would not outlive its namespace, it is then kept in the system namespace.
+that is away may hold something. Since it would not outlive its namespace, it is then kept in the system namespace, as
+a tombstone.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -25,7 +26,7 @@ from mcs.model.federated import (
     TargetReference,
 )
 from mcs.model.meta import ObjectMeta
-from mcs.model.names import ClusterId, name_hash
+from mcs.model.names import ClusterId, name_hash, text_hash
 from mcs.model.resources import Resource
 
 Entries = tuple[ClusterObjectVersion, ...]
@@ -57,26 +58,35 @@ def new_ledger(target: Resource[Any], federated: FederatedObject) -> PropagatedV
     )
 
 
+def tombstone_place(target: Resource[Any], federated: FederatedObject, system_namespace: str) -> LedgerPlace:
+    """Where the tombstone of an object is kept: in the system namespace, or at cluster scope for such a target."""
+    reference = _reference(target, federated)
+    identity = name_hash(reference.group, reference.kind, reference.namespace, reference.name)
+    namespace = system_namespace if target.namespaced else ""
+    return LedgerPlace(
+        ledger_place(target, federated).resource, namespace, f"{target.kind.lower()}-{identity}"
+    )
+
+
 def tombstone(
     target: Resource[Any], federated: FederatedObject, entries: Entries, system_namespace: str
 ) -> PropagatedVersion:
-    """What is kept in the system namespace of the ledger of a namespaced object whose federated object goes.
+    """What is kept of the ledger of an object whose federated object goes: only by one is it known that it went.
 
     Its annotations tell how what is left is to be deleted. Where the object is federated again, the entries are
     `joined` with those of its new ledger, and nothing is deleted by the tombstone.
     """
-    reference = _reference(target, federated)
-    identity = name_hash(reference.group, reference.kind, reference.namespace, reference.name)
+    place = tombstone_place(target, federated, system_namespace)
     told = federated.metadata.annotations
     return PropagatedVersion(
         metadata=ObjectMeta(
-            namespace=system_namespace,
-            name=f"{target.kind.lower()}-{identity}",
+            namespace=place.namespace,
+            name=place.name,
             annotations={
                 each: told[each] for each in (ORPHAN_ANNOTATION, DELETE_OPTION_ANNOTATION) if each in told
             },
         ),
-        spec=PropagatedVersionSpec(target=reference),
+        spec=PropagatedVersionSpec(target=_reference(target, federated)),
         status=PropagatedVersionStatus(cluster_versions=entries),
     )
 
@@ -138,7 +148,7 @@ def written(cluster: ClusterId, answer: ObjectMeta, document: Mapping[str, Any])
 
 def applied_hash(document: Mapping[str, Any]) -> str:
     """The same for documents that are equal, in whatever order their keys are."""
-    return name_hash(msgspec.json.encode(document, order="deterministic").decode(), length=26)
+    return text_hash(msgspec.json.encode(document, order="deterministic").decode(), length=26)
 
 
 def needs_update(entry: ClusterObjectVersion | None, desired: Document, present: Mapping[str, Any]) -> bool:

@@ -289,20 +289,21 @@ class Client:
         *,
         uid: str = "",
         resource_version: str = "",
+        options: Mapping[str, Any] | None = None,
     ) -> None:
-        """Delete one object; that it is gone already is success.
+        """Delete one object; that it is gone already is success. `options` are further fields of DeleteOptions.
 
         Raises Conflict when it is no longer the object with this uid and resourceVersion.
         """
         preconditions = _query(uid=uid, resourceVersion=resource_version)
-        options: dict[str, Any] = {"propagationPolicy": "Background"}
+        asked: dict[str, Any] = {"propagationPolicy": "Background", **(options or {})}
         if preconditions:
-            options["preconditions"] = preconditions
+            asked["preconditions"] = preconditions
         path = _object_path(resource, namespace, name)
         with self._measured("delete", resource.plural) as codes:
             try:
                 answer = await self.connection.request(
-                    "DELETE", path, body=msgspec.json.encode(options), permit=self._permit
+                    "DELETE", path, body=msgspec.json.encode(asked), permit=self._permit
                 )
                 codes.append(answer.status)
             except NotFound:

@@ -87,8 +87,13 @@ def cluster_id_error(text: str) -> str | None:
 
 @lru_cache(maxsize=1 << 15)
 def name_hash(*parts: str, length: int = 16) -> str:
-    """The first `length` characters of base32hex(SHA-256) in lower case over `parts` joined by '/'."""
-    digest = hashlib.sha256("/".join(parts).encode()).digest()
+    """The `text_hash` of `parts` joined by '/', which is remembered."""
+    return text_hash("/".join(parts), length)
+
+
+def text_hash(text: str, length: int) -> str:
+    """The first `length` characters of base32hex(SHA-256) in lower case."""
+    digest = hashlib.sha256(text.encode()).digest()
     return base64.b32hexencode(digest).decode().lower()[:length]
 
 

@@ -3,18 +3,40 @@
 The registry gives the clusters, so that tests and the sandbox can give others.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from mcs.federation.placement import Registered
 from mcs.model.federated import FederatedObject, FederatedTypeConfig
+from mcs.model.meta import KubernetesObject
 from mcs.model.names import ClusterId
 from mcs.model.registration import KubeFedCluster
+from mcs.model.resources import Resource
 from mcs.runtime.cache import Cache
 from mcs.runtime.fleet import Client, Member
 
-OpenClient = Callable[[], AbstractAsyncContextManager[Client]]
+T = TypeVar("T", bound=KubernetesObject)
+
+
+class TargetClient(Client, Protocol):
+    """A connection to a member, in which objects of any kind are written (`mcs.kube.client.Client` is one)."""
+
+    async def apply_document(self, resource: Resource[T], document: Mapping[str, Any]) -> T: ...
+
+    async def delete(
+        self,
+        resource: Resource[Any],
+        namespace: str,
+        name: str,
+        *,
+        uid: str,
+        resource_version: str,
+        options: Mapping[str, Any] | None = None,
+    ) -> None: ...
+
+
+OpenClient = Callable[[], AbstractAsyncContextManager[TargetClient]]
 
 
 class FederatedClusters(Protocol):
