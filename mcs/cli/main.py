@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from mcs import __version__
-from mcs.cli import federation_commands, member_commands, plan_commands
+from mcs.cli import explain_commands, federation_commands, member_commands, plan_commands
 from mcs.cli.member_commands import DryRun, Kubeconfig
 
 # Without markup typer neither loads rich for --help, which would double its time, nor draws boxes.
@@ -261,6 +261,7 @@ def unexport(
 member_commands.add_to(app)
 federation_commands.add_to(app)
 plan_commands.add_to(app)
+explain_commands.add_to(app)
 
 
 @app.command()

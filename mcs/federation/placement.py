@@ -68,15 +68,29 @@ class Gate(Struct, frozen=True):
 
 def place(placement: Placement, registered: Registered, gate: Gate | None = None) -> Placed | NotPlaced:
     """Where an object goes; `gate` is for namespaced targets, other than the namespace itself."""
+    around = None if gate is None or gate.placement is None else chosen(gate.placement, registered)
+    return within(chosen(placement, registered), gate, around)
+
+
+def chosen(placement: Placement, registered: Registered) -> Placed | NotPlaced:
+    """The clusters that a placement names or selects, whatever is around the object."""
     try:
-        chosen = _chosen(placement, registered)
-        if gate is None or (gate.placement is None and not gate.is_required):
-            return Placed(tuple(sorted(chosen)))
-        if gate.placement is None:
-            return Placed((), NAMESPACE_NOT_FEDERATED)
-        return Placed(tuple(sorted(chosen & _chosen(gate.placement, registered))))
+        return Placed(tuple(sorted(_chosen(placement, registered))))
     except ValueError as error:
         return NotPlaced(str(error))
+
+
+def within(
+    own: Placed | NotPlaced, gate: Gate | None, around: Placed | NotPlaced | None
+) -> Placed | NotPlaced:
+    """What of `own` is left by the gate, whose placement has chosen `around`."""
+    if isinstance(own, NotPlaced) or gate is None:
+        return own
+    if around is None:
+        return Placed((), NAMESPACE_NOT_FEDERATED) if gate.is_required else own
+    if isinstance(around, NotPlaced):
+        return around
+    return Placed(tuple(sorted(frozenset(own.clusters).intersection(around.clusters))))
 
 
 def exclusion(

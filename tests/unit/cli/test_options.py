@@ -154,6 +154,10 @@ def test_help_fits_80_columns_and_lists_the_commands_in_the_order_of_their_use(
         *([each, "--help"] for each in ("join", "leave", "clusters", "cordon", "uncordon", "drain")),
         ["plan", "--help"],
         ["plan", "division", "--help"],
+        ["plan", "change", "--help"],
+        ["explain", "--help"],
+        ["federation", "--help"],
+        ["federation", "status", "--help"],
         ["status", "--help"],
     ):
         monkeypatch.setattr(sys, "argv", ["mcs", *arguments])
@@ -170,5 +174,6 @@ def test_help_fits_80_columns_and_lists_the_commands_in_the_order_of_their_use(
             assert listed == [
                 *("controller", "dns", "sandbox", "export", "unexport"),
                 *("join", "leave", "clusters", "cordon", "uncordon", "drain"),
-                *("status", "version", "plan"),
+                *("enable", "explain"),
+                *("status", "version", "plan", "federation"),
             ]
