@@ -32,9 +32,9 @@ class Stage(StrEnum):
 class DrainedService(Struct, frozen=True, kw_only=True):
     """A Service that the cluster exports, as all importers see it.
 
-    `wanted` endpoints are to be ready in other clusters once this one is empty: the replicas that are planned there. With
-    none the service is only here. `elsewhere` is how many ready ones of other clusters each importer shows; one that
-    nothing is known of is left out. `shown` are the importers that show a ready one of this cluster.
+    `wanted` endpoints are to be ready in other clusters once this one is empty: the replicas that are planned there.
+    With none the service is only here. `elsewhere` is how many ready ones of other clusters each importer shows; one
+    that nothing is known of is left out. `shown` are the importers that show a ready one of this cluster.
     """
 
     key: ServiceKey

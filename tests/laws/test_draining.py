@@ -1,8 +1,8 @@
 """The law of a drain: no importer ever has fewer living endpoints than before, or than are wanted, whichever is less.
 
-A cluster is drained while endpoints elsewhere become ready, importers learn of them, lose sight of those that are withdrawn, and
-replicas go, all of it in any order and as late as they like. An answer that a resolver got may be used for as long as its
-TTL.
+A cluster is drained while endpoints elsewhere become ready, importers learn of them, lose sight of those that are
+withdrawn, and replicas go, all of it in any order and as late as they like. An answer that a resolver got may be used
+for as long as its TTL.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class World:
         self.wanted = wanted
         self.here = {f"here-{number}" for number in range(here)}
         self.there = {f"there-{number}" for number in range(there)}
-        self.shown = {each: self.here | self.there for each in IMPORTERS}
+        self.shown = {each: {*self.here, *self.there} for each in IMPORTERS}
         self.shown_at: dict[str, float] = {}
         self.unseen_since: float | None = None
         self.first = here + there
