@@ -9,9 +9,10 @@ from typing import Any
 
 from msgspec import Struct
 
+from mcs.cli.enabled import served_kind, type_configs
 from mcs.cli.installing import Installer, as_yaml
 from mcs.cli.problems import UserMistakeError, WrongOptionError
-from mcs.cli.reaching import Reached, all_of, mistake, reached
+from mcs.cli.reaching import Reached, mistake, reached
 from mcs.cli.telling import carried_out
 from mcs.federation.definitions import (
     federated_api,
@@ -20,11 +21,11 @@ from mcs.federation.definitions import (
     type_problem,
     verdict_on,
 )
-from mcs.kube.discovery import Discovered, discovered, has_replicas
-from mcs.kube.errors import KubeError, NotFound, ResourceMissing
+from mcs.kube.discovery import has_replicas
+from mcs.kube.errors import KubeError, NotFound
 from mcs.kube.packaged import definition_documents
 from mcs.membership.access import system_namespace, type_role
-from mcs.model.discovery import KindError, ServedKind, kind_named
+from mcs.model.discovery import ServedKind
 from mcs.model.federated import (
     CORE_GROUP,
     FEDERATED_TYPE_CONFIGS,
@@ -99,34 +100,6 @@ def enable_type(
                 raise mistake(context, context, error) from error
 
     carried_out(main)
-
-
-async def served_kind(where: Reached, text: str, version: str = "") -> ServedKind:
-    """The kind that a word means to an API server. Raises UserMistakeError."""
-    found = await discovered(where.client.connection)
-    try:
-        return kind_named(text, found.kinds, version)
-    except KindError as error:
-        raise UserMistakeError(f"{where.name}: {error}{_silent(found)}") from error
-
-
-def _silent(found: Discovered) -> str:
-    return (
-        f" (it does not say what is in {', '.join(found.silent)}, whose own servers are down)"
-        if found.silent
-        else ""
-    )
-
-
-async def type_configs(where: Reached, namespace: str) -> list[FederatedTypeConfig]:
-    """The types of a host, sorted by name; none where there is no such definition."""
-    try:
-        found = await all_of(where.client, FEDERATED_TYPE_CONFIGS)
-    except (NotFound, ResourceMissing):
-        return []
-    return sorted(
-        (each for each in found if each.metadata.namespace == namespace), key=lambda each: each.metadata.name
-    )
 
 
 class Enabling:

@@ -1,5 +1,6 @@
 """The commands about what is federated, as the command line offers them. Each imports what it needs when it runs."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -9,6 +10,11 @@ from mcs.cli.member_commands import SYSTEM_NAMESPACE, DryRun, HostContext, Kubec
 # Hidden, for typer would describe them as "<str>"; the usage line shows them all the same.
 Type = Annotated[str, typer.Argument(metavar="TYPE", hidden=True)]
 Name = Annotated[str, typer.Argument(metavar="NAME", hidden=True)]
+MaybeType = Annotated[str | None, typer.Argument(metavar="TYPE", hidden=True)]
+MaybeName = Annotated[str | None, typer.Argument(metavar="NAME", hidden=True)]
+ObjectNamespace = Annotated[
+    str, typer.Option("--namespace", "-n", metavar="NAME", help="The namespace of the object.")
+]
 SystemNamespace = Annotated[
     str, typer.Option("--system-namespace", metavar="NAME", help="Where type configurations are.")
 ]
@@ -68,6 +74,176 @@ def enable(
     )
 
 
+def disable(
+    type_: Type,
+    delete_crd: Annotated[
+        bool,
+        typer.Option(
+            "--delete-crd", help="Delete the federated kind, too; refused while there are objects of it."
+        ),
+    ] = False,
+    host_context: HostContext = None,
+    kubeconfig: Kubeconfig = None,
+    namespace: Annotated[
+        str, typer.Option("--namespace", "-n", metavar="NAME", help="Where type configurations are.")
+    ] = SYSTEM_NAMESPACE,
+    dry_run: DryRun = False,
+) -> None:
+    """End the propagation of a type. What was propagated stays in the members, and is managed by nobody any more."""
+    from mcs.cli.disabling import disable_type
+
+    disable_type(
+        type_,
+        namespace=namespace,
+        delete_definition=delete_crd,
+        host_context=host_context,
+        kubeconfig=kubeconfig,
+        dry_run=dry_run,
+    )
+
+
+def federate(
+    type_: MaybeType = None,
+    name: MaybeName = None,
+    namespace: ObjectNamespace = "default",
+    contents: Annotated[
+        bool, typer.Option("--contents", "-c", help="With a namespace: also what people have put into it.")
+    ] = False,
+    enable_type: Annotated[
+        bool, typer.Option("--enable-type", "-t", help="Enable the types that are not yet.")
+    ] = False,
+    skip_api_resources: Annotated[
+        str,
+        typer.Option("--skip-api-resources", "-s", metavar="TYPES", help="Left out of --contents, as a,b,c."),
+    ] = "",
+    filename: Annotated[
+        Path | None,
+        typer.Option(
+            "--filename",
+            "-f",
+            metavar="FILE",
+            help="Print what the objects of a file become; - is standard input.",
+        ),
+    ] = None,
+    output: Annotated[
+        str | None,
+        typer.Option("--output", "-o", metavar="yaml", help="Print the objects, and write nothing."),
+    ] = None,
+    host_context: HostContext = None,
+    kubeconfig: Kubeconfig = None,
+    system_namespace: SystemNamespace = SYSTEM_NAMESPACE,
+    dry_run: DryRun = False,
+) -> None:
+    """Have an object of the host made in all members, by the federated object that takes its place.
+
+    The object itself stays as it is; what each cluster decides for itself is left out of the template.
+    """
+    from mcs.cli.federating import FederateOptions, federate_file, federate_object
+    from mcs.cli.problems import WrongOptionError
+
+    if output not in (None, "yaml"):
+        raise WrongOptionError(f"--output {output} is not yaml")
+    if filename is not None:
+        if type_ is not None or contents or enable_type:
+            raise WrongOptionError(
+                "--filename says all that there is; leave TYPE, NAME and the other options away"
+            )
+        federate_file(filename)
+        return
+    if type_ is None or name is None:
+        raise WrongOptionError("name the object: mcs federate TYPE NAME, or a file: mcs federate -f FILE")
+    federate_object(
+        type_,
+        name,
+        FederateOptions(
+            namespace=namespace,
+            system_namespace=system_namespace,
+            contents=contents,
+            enable_type=enable_type,
+            skipped=tuple(filter(None, skip_api_resources.split(","))),
+            as_yaml=output is not None,
+        ),
+        host_context=host_context,
+        kubeconfig=kubeconfig,
+        dry_run=dry_run,
+    )
+
+
+orphaning_deletion = typer.Typer(
+    name="orphaning-deletion",
+    help="What becomes of what a federated object made when it is deleted.",
+    no_args_is_help=True,
+)
+
+
+@orphaning_deletion.command("enable", short_help="It stays in the members.")
+def enable_orphaning(
+    type_: Type,
+    name: Name,
+    namespace: ObjectNamespace = "default",
+    host_context: HostContext = None,
+    kubeconfig: Kubeconfig = None,
+    system_namespace: SystemNamespace = SYSTEM_NAMESPACE,
+    dry_run: DryRun = False,
+) -> None:
+    """Have what a federated object made stay in the members when it is deleted, managed by nobody."""
+    _orphan("enable", type_, name, namespace, host_context, kubeconfig, system_namespace, dry_run)
+
+
+@orphaning_deletion.command("disable", short_help="It goes from the members.")
+def disable_orphaning(
+    type_: Type,
+    name: Name,
+    namespace: ObjectNamespace = "default",
+    host_context: HostContext = None,
+    kubeconfig: Kubeconfig = None,
+    system_namespace: SystemNamespace = SYSTEM_NAMESPACE,
+    dry_run: DryRun = False,
+) -> None:
+    """Have what a federated object made go from the members when it is deleted; so it is at first."""
+    _orphan("disable", type_, name, namespace, host_context, kubeconfig, system_namespace, dry_run)
+
+
+@orphaning_deletion.command("status", short_help="Print Enabled or Disabled.")
+def orphaning_status(
+    type_: Type,
+    name: Name,
+    namespace: ObjectNamespace = "default",
+    host_context: HostContext = None,
+    kubeconfig: Kubeconfig = None,
+    system_namespace: SystemNamespace = SYSTEM_NAMESPACE,
+) -> None:
+    """Print Enabled when what it made stays in the members, else Disabled."""
+    _orphan("status", type_, name, namespace, host_context, kubeconfig, system_namespace, False)
+
+
+def _orphan(
+    verb: str,
+    type_: str,
+    name: str,
+    namespace: str,
+    host_context: str | None,
+    kubeconfig: list[Path] | None,
+    system_namespace: str,
+    dry_run: bool,
+) -> None:
+    from mcs.cli.disabling import orphaning
+
+    orphaning(
+        verb,
+        type_,
+        name,
+        namespace=namespace,
+        system_namespace=system_namespace,
+        host_context=host_context,
+        kubeconfig=kubeconfig,
+        dry_run=dry_run,
+    )
+
+
 def add_to(app: typer.Typer) -> None:
     """Offer the commands."""
     app.command(short_help="Federate a type.")(enable)
+    app.command(short_help="Federate a type no longer.")(disable)
+    app.command(short_help="Have an object made in all members.")(federate)
+    app.add_typer(orphaning_deletion)
