@@ -79,7 +79,8 @@ class _Clusters:
             for most, capacity in zip(self.allowed, self.capacities, strict=True)
         ]
         self.least = _each(min, self.minima, self.most)
-        self.kept = _each(min, self.current, self.most)
+        stays = division.rebalance != "always"
+        self.kept = _each(min, self.current, self.most) if stays else [0] * len(self.names)
 
     def levels_of_never(self) -> tuple[Level, ...]:
         running = _each(max, self.least, self.kept)
@@ -157,7 +158,7 @@ class _Clusters:
             return "MaxReplicas"
         if bound is None or amount > max(least, kept):
             return "Weight" if self.weights[place] > 0 else "ZeroWeight"
-        if amount == kept > least and self.division.rebalance != "always":
+        if amount == kept > least:
             return "CurrentReplicas"
         if amount == least > 0:
             return "MinReplicas"

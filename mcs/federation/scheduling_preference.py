@@ -6,6 +6,8 @@ total is and whoever is there; clusters that are not listed have no part. It is 
 `always`: a cluster that was lost gets its number back, and what a full one cannot take goes to the others alone. In
 mode `kubefed` the full one would be asked for it too, so that more than the total would run once it has room.
 
+In both, `tolerations`, which KubeFed does not have, are of the taints of clusters.
+
 Reading objects and writing their status is left to others.
 """
 
@@ -16,6 +18,7 @@ from msgspec import Struct
 
 from mcs.federation.replicas import ClusterPreference, Division, DivisionError, Mode, Rebalance
 from mcs.model.names import ClusterId
+from mcs.model.taints import Toleration
 
 DEFAULT_TARGET_KIND = "FederatedDeployment"
 
@@ -38,6 +41,7 @@ class SchedulingPreference(Struct, frozen=True, kw_only=True):
     rebalance: Rebalance
     mode: Mode
     intersects_with_selector: bool = False
+    tolerations: tuple[Toleration, ...] = ()
     finding: Finding | None = None
 
     def division(
@@ -87,6 +91,7 @@ class _Spec(Struct, rename="camel"):
     clusters: dict[str, _Preferences] | None = None
     target_template: _Template | None = None
     overrides: tuple[_Override, ...] | None = None
+    tolerations: tuple[Toleration, ...] = ()
 
 
 def read_scheduling_preference(spec: object) -> SchedulingPreference:
@@ -114,6 +119,7 @@ def read_scheduling_preference(spec: object) -> SchedulingPreference:
         rebalance="always" if said.rebalance else "never",
         mode="kubefed",
         intersects_with_selector=said.intersect_with_cluster_selector,
+        tolerations=said.tolerations,
     )
 
 
@@ -144,6 +150,7 @@ def _from_overrides(said: _Spec) -> SchedulingPreference:
         rebalance="always",
         mode="fair",
         intersects_with_selector=said.intersect_with_cluster_selector,
+        tolerations=said.tolerations,
         finding=_finding(total, replicas) if total != listed else None,
     )
 

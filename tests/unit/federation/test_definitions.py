@@ -16,6 +16,8 @@ from mcs.model.federated import (
     PROPAGATED_VERSIONS,
 )
 from mcs.model.resources import Resource
+from mcs.model.scheduling import PreferenceStatus
+from mcs.model.taints import Taint, Toleration
 
 CRDS = Path(__file__).parents[3] / "crds"
 OURS = (FEDERATED_TYPE_CONFIGS, KUBEFED_CONFIGS, PROPAGATED_VERSIONS, CLUSTER_PROPAGATED_VERSIONS)
@@ -130,3 +132,21 @@ def undefined(value: Any, schema: dict[str, Any], path: str = "") -> list[str]:
         return [place for each in value for place in undefined(each, schema["items"], path)]
     expected = {"boolean": bool, "integer": int, "string": str}[schema["type"]]
     return [] if isinstance(value, expected) else [path]
+
+
+def test_the_status_of_a_preference_has_the_fields_that_are_written() -> None:
+    schema = schema_of("replicaschedulingpreferences", "scheduling.kubefed.io")
+    written = of_struct(msgspec.inspect.type_info(PreferenceStatus))
+    for condition in written["conditions"]:
+        condition.update(status="string")
+    assert of_schema(schema["properties"]["status"]) == written
+
+
+def test_taints_and_tolerations_have_the_fields_that_are_read() -> None:
+    preference = schema_of("replicaschedulingpreferences", "scheduling.kubefed.io")["properties"]["spec"]
+    cluster = schema_of("kubefedclusters", "core.kubefed.io")["properties"]["spec"]
+    for schema, type_ in (
+        (preference["properties"]["tolerations"], Toleration),
+        (cluster["properties"]["taints"], Taint),
+    ):
+        assert of_schema(schema) == [of_struct(msgspec.inspect.type_info(type_))]
