@@ -78,7 +78,8 @@ def seen(text: str) -> dict[ClusterId, SeenCluster]:
 
 
 def _standing(text: str) -> Standing:
-    return msgspec.convert(text or "Ready", Standing)
+    standing: Standing = msgspec.convert(text or "Ready", Standing)
+    return standing
 
 
 def plan(
