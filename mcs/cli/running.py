@@ -14,6 +14,7 @@ from typing import Any
 
 import structlog
 
+from mcs.cli.memory import give_back_large_buffers
 from mcs.cli.problems import UserMistakeError
 
 log = structlog.get_logger(__name__)
@@ -67,6 +68,7 @@ def run(main: Main) -> bool:
 
     Lets mistakes of the user through; any other exception is a bug of ours, logged before the exit with status 1.
     """
+    give_back_large_buffers()
     try:
         if sys.platform == "linux":
             import uvloop
