@@ -51,7 +51,7 @@ def enable(
     ] = None,
     dry_run: DryRun = False,
 ) -> None:
-    """Federate a type: define Federated<Kind> in the host, and have its objects propagated to the members.
+    """Federate a type: define its federated kind in the host, and have objects of that propagated to the members.
 
     TYPE is deployments.apps, deployments, Deployment or deploy, for example. What members must allow is printed as a
     ClusterRole, or applied in those that --context names.
@@ -171,7 +171,7 @@ def federate(
 
 orphaning_deletion = typer.Typer(
     name="orphaning-deletion",
-    help="What becomes of what a federated object made when it is deleted.",
+    help="Whether members keep what a deleted object made.",
     no_args_is_help=True,
 )
 

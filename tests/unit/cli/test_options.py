@@ -159,6 +159,8 @@ def test_help_fits_80_columns_and_lists_the_commands_in_the_order_of_their_use(
         ["federation", "--help"],
         ["federation", "status", "--help"],
         ["status", "--help"],
+        *([each, "--help"] for each in ("enable", "disable", "federate", "orphaning-deletion")),
+        *(["orphaning-deletion", each, "--help"] for each in ("enable", "disable", "status")),
     ):
         monkeypatch.setattr(sys, "argv", ["mcs", *arguments])
         with pytest.raises(SystemExit) as exit_:
@@ -174,6 +176,6 @@ def test_help_fits_80_columns_and_lists_the_commands_in_the_order_of_their_use(
             assert listed == [
                 *("controller", "dns", "sandbox", "export", "unexport"),
                 *("join", "leave", "clusters", "cordon", "uncordon", "drain"),
-                *("enable", "explain"),
-                *("status", "version", "plan", "federation"),
+                *("enable", "disable", "federate", "explain"),
+                *("status", "version", "orphaning-deletion", "plan", "federation"),
             ]
