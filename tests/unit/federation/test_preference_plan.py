@@ -2,125 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
-from typing import Any
+from datetime import timedelta
 
-import msgspec
 import pytest
-import yaml
 from msgspec.structs import replace
 
 from mcs.federation.capacity import Capacity, Full
-from mcs.federation.fail_over import Standing, Stands
 from mcs.federation.preference_plan import (
     ObservedPreference,
-    PlannedPreference,
     Problem,
     SeenCluster,
     plan_preference,
     with_problem,
 )
-from mcs.federation.replica_overrides import changes_of, replicas_asked
 from mcs.federation.scheduling_preference import read_scheduling_preference
-from mcs.model.federated import FederatedObject
 from mcs.model.names import ClusterId
-from mcs.model.scheduling import ReplicaSchedulingPreference
 from mcs.testing.divisions import counts
-
-NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
-LATER = NOW + timedelta(minutes=5)
-
-FOUNDING = """
-targetTemplate: {spec: {replicas: 10}}
-overrides:
-- {clusterName: aws, spec: {replicas: 6}}
-- {clusterName: azure, spec: {replicas: 4}}
-totalReplicas: 10
-"""
-NINE_TO_ALL = "totalReplicas: 9"
-
-
-def rsp(spec: str, generation: int = 1) -> ReplicaSchedulingPreference:
-    document = {
-        "metadata": {"name": "app", "namespace": "shop", "generation": generation},
-        "spec": yaml.safe_load(spec),
-    }
-    return msgspec.convert(document, ReplicaSchedulingPreference)
-
-
-def federated(asked: str = "", **spec: Any) -> FederatedObject:
-    """The object with the numbers that it asks for, as `aws=6 azure=4`; nothing is listed without any."""
-    numbers = counts(asked)
-    written = {
-        "template": {"spec": {"replicas": 1}},
-        "placement": {"clusters": [{"name": name} for name in numbers]} if numbers else {},
-        "overrides": [
-            {"clusterName": name, "clusterOverrides": [{"path": "/spec/replicas", "value": number}]}
-            for name, number in numbers.items()
-        ],
-        **spec,
-    }
-    metadata = {"name": "app", "namespace": "shop", "resourceVersion": "7"}
-    return msgspec.convert({"metadata": metadata, "spec": written}, FederatedObject)
-
-
-def seen(text: str) -> dict[ClusterId, SeenCluster]:
-    """`aws=6 azure=4:Lost gcp=-:Cordoned` with what is ready, - where nothing is seen, and how the cluster stands."""
-    clusters = {}
-    for each in text.split():
-        name, _, told = each.partition("=")
-        ready, _, standing = told.partition(":")
-        stands = Stands(_standing(standing), "is as it is" if standing else "")
-        number = None if ready in ("", "-") else int(ready)
-        clusters[ClusterId(name)] = SeenCluster(stands=stands, ready=number, wanted=number or 0)
-    return clusters
-
-
-def _standing(text: str) -> Standing:
-    standing: Standing = msgspec.convert(text or "Ready", Standing)
-    return standing
-
-
-def plan(
-    spec: str,
-    asked: str | FederatedObject,
-    clusters: str | Mapping[ClusterId, SeenCluster],
-    selected: str | None = None,
-    present: ReplicaSchedulingPreference | None = None,
-) -> PlannedPreference:
-    object_ = present or rsp(spec)
-    return plan_preference(
-        ObservedPreference(
-            object=object_,
-            preference=read_scheduling_preference(object_.spec),
-            federated=asked if isinstance(asked, FederatedObject) else federated(asked),
-            clusters=seen(clusters) if isinstance(clusters, str) else clusters,
-            selected=None if selected is None else [ClusterId(each) for each in selected.split()],
-        ),
-        NOW,
-    )
-
-
-def asks(planned: PlannedPreference) -> dict[ClusterId, int]:
-    """What the federated object asks for, each cluster of its placement once."""
-    assert planned.spec is not None
-    numbers = replicas_asked(FederatedObject(spec=planned.spec))
-    assert planned.spec.placement.clusters is not None
-    assert [each.name for each in planned.spec.placement.clusters] == sorted(numbers)
-    return numbers
-
-
-def plans(planned: PlannedPreference) -> dict[ClusterId, int]:
-    return {each.name: each.replicas for each in planned.status.clusters}
-
-
-def reasons(planned: PlannedPreference) -> str:
-    return " ".join(f"{each.name}={each.reason}" for each in planned.status.clusters)
-
-
-def conditions(planned: PlannedPreference) -> str:
-    return " ".join(f"{each.type}={each.status}:{each.reason}" for each in planned.status.conditions)
+from tests.unit.federation.preferences_as_text import (
+    FOUNDING,
+    LATER,
+    NINE_TO_ALL,
+    NOW,
+    asks,
+    conditions,
+    federated,
+    plan,
+    plans,
+    reasons,
+    rsp,
+    seen,
+)
 
 
 @pytest.mark.parametrize(
@@ -390,96 +301,6 @@ def test_planning_on_its_own_result_changes_nothing(spec: str, asked: str, clust
         LATER,
     )
     assert again == first
-
-
-def test_what_others_wrote_into_the_object_stays() -> None:
-    """KubeFed's form: the clusters of the result, a replicas override each, everything else as it was."""
-    image = {"path": "/spec/template/spec/containers/0/image", "value": "app:2"}
-    selector = {"matchLabels": {"tier": "gold"}}
-    written = federated(
-        placement={"clusterSelector": selector, "clusters": [{"name": "gone"}]},
-        overrides=[
-            {
-                "clusterName": "B",
-                "clusterOverrides": [{"path": "/spec/replicas", "op": "add", "value": 1}, image],
-            },
-            {"clusterName": "gone", "clusterOverrides": [{"path": "/spec/replicas", "value": 5}]},
-            {"clusterName": "other", "clusterOverrides": [{"path": "/spec/replicas", "value": 5}, image]},
-        ],
-        retainReplicas=False,
-    )
-    planned = plan("totalReplicas: 4", written, "A=- B=-")
-    assert planned.spec is not None
-    replicas = {"path": "/spec/replicas", "value": 2}
-    assert changes_of(written, planned.spec) == {
-        "metadata": {"resourceVersion": "7"},
-        "spec": {
-            "placement": {"clusters": [{"name": "A"}, {"name": "B"}]},
-            "overrides": [
-                {"clusterName": "B", "clusterOverrides": [replicas, image]},
-                {"clusterName": "other", "clusterOverrides": [image]},
-                {"clusterName": "A", "clusterOverrides": [replicas]},
-            ],
-        },
-    }
-    assert planned.spec.placement.cluster_selector == written.spec.placement.cluster_selector
-
-
-def test_an_object_that_asks_for_it_in_other_words_is_not_written() -> None:
-    written = federated(
-        placement={"clusters": [{"name": "B"}, {"name": "A"}]},
-        overrides=[
-            {
-                "clusterName": "B",
-                "clusterOverrides": [{"path": "/spec/replicas", "op": "replace", "value": 2}],
-            },
-            {"clusterName": "empty", "clusterOverrides": []},
-            {"clusterName": "A", "clusterOverrides": [{"path": "/spec/replicas", "value": 2}]},
-        ],
-    )
-    assert plan("totalReplicas: 4", written, "A=- B=-").spec == written.spec
-
-
-def test_what_is_no_number_or_of_a_cluster_that_is_not_listed_is_not_asked_for() -> None:
-    written = federated(
-        placement={"clusters": [{"name": "aws"}, {"name": "gcp"}]},
-        overrides=[
-            {"clusterName": "azure", "clusterOverrides": [{"path": "/spec/replicas", "value": 4}]},
-            {"clusterName": "gcp", "clusterOverrides": [{"path": "/spec/replicas", "value": True}]},
-        ],
-    )
-    assert replicas_asked(written) == {}
-    assert asks(plan(FOUNDING, written, "aws=- azure=4:Lost")) == counts("aws=10")
-
-
-def test_a_number_takes_the_place_of_any_other_operation_on_replicas() -> None:
-    operations = [
-        {"path": "/spec/replicas", "op": "remove", "value": 4},
-        {"path": "/metadata/labels/a", "value": "b"},
-        {"path": "/spec/replicas", "value": 4},
-    ]
-    written = federated(
-        placement={"clusters": [{"name": "A"}]},
-        overrides=[{"clusterName": "A", "clusterOverrides": operations}],
-    )
-    planned = plan("totalReplicas: 4", written, "A=-")
-    assert planned.spec is not None
-    (changed,) = changes_of(written, planned.spec)["spec"]["overrides"]
-    assert changed["clusterOverrides"] == [operations[2], operations[1]]
-
-
-def test_a_cluster_that_is_listed_twice_is_asked_once() -> None:
-    override = {"path": "/spec/replicas", "value": 1}
-    twice = federated(
-        placement={"clusters": [{"name": "A"}, {"name": "A"}]},
-        overrides=[{"clusterName": "A", "clusterOverrides": [override]}] * 2,
-    )
-    planned = plan("totalReplicas: 4", twice, "A=-")
-    assert planned.spec is not None
-    assert changes_of(twice, planned.spec)["spec"] == {
-        "placement": {"clusters": [{"name": "A"}]},
-        "overrides": [{"clusterName": "A", "clusterOverrides": [{"path": "/spec/replicas", "value": 4}]}],
-    }
 
 
 def test_a_cluster_that_a_selector_placed_keeps_what_runs_there_while_it_is_not_ready() -> None:
