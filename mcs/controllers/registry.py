@@ -123,6 +123,7 @@ class RegistryController:
         self._targets = targets
         self._leader = leader
         self._told_orphans: frozenset[ClusterId] = frozenset()
+        self._members_listeners: list[Callable[[RegistryPlan], None]] = []
         self._given = frozenset(fleet.members)
         self._engaged: dict[ClusterId, Registered] = {}
         self._uids = ClusterUids()
@@ -142,7 +143,7 @@ class RegistryController:
     @property
     def registrations(self) -> Mapping[ClusterId, KubeFedCluster]:
         """The registration of each member, as it was last seen; of one that vanished there is none."""
-        found = ((each, self._registration(each)) for each in self._engaged)
+        found = ((each, self.registration(each)) for each in self._engaged)
         return {cluster: registration for cluster, registration in found if registration is not None}
 
     @property
@@ -153,6 +154,10 @@ class RegistryController:
     def look_again(self) -> None:
         """Something changed that membership depends on."""
         self.host.queue.add(MEMBERS)
+
+    def on_members(self, listener: Callable[[RegistryPlan], None]) -> None:
+        """Call `listener` whenever it has been decided who is a member, after that has been carried out."""
+        self._members_listeners.append(listener)
 
     async def run(self) -> None:
         """Work until cancelled."""
@@ -169,7 +174,10 @@ class RegistryController:
         if not self.host.is_seen:
             return
         if key == MEMBERS:
-            self._take_over(plan_registry(self.observe()))
+            plan = plan_registry(self.observe())
+            self._take_over(plan)
+            for listener in self._members_listeners:
+                listener(plan)
             self.host.queue.add(RECORDS)
         elif self._leader is None:
             await self._record()
@@ -203,7 +211,10 @@ class RegistryController:
         cache: Cache[KubeFedCluster] = self.host.caches[KUBEFED_CLUSTERS.plural]
         return sorted(cache, key=lambda each: each.metadata.name)
 
-    def _registration(self, cluster: ClusterId) -> KubeFedCluster | None:
+    def registration(self, cluster: ClusterId) -> KubeFedCluster | None:
+        """The registration of a member, as it was last seen; None where there is none."""
+        if cluster not in self._engaged:
+            return None
         key = ServiceKey(self._options.namespace, self._engaged[cluster].name)
         found: KubeFedCluster | None = self.host.caches[KUBEFED_CLUSTERS.plural].get(key)
         return found
@@ -222,7 +233,7 @@ class RegistryController:
             self._fleet.engage(
                 Member(
                     registered.cluster,
-                    self._opener(registered.cluster),
+                    self.opener(registered.cluster),
                     self._of_members,
                     self._on_applied,
                     self._admit,
@@ -235,7 +246,7 @@ class RegistryController:
             self._engaged[registered.cluster] = registered
         for registered in plan.reconnect:
             log.info("cluster is reached in another way", cluster=registered.cluster)
-            self._fleet.members[registered.cluster].reconnect(self._opener(registered.cluster))
+            self._fleet.members[registered.cluster].reconnect(self.opener(registered.cluster))
             self._probers[registered.cluster][0].reconnect()
         for cluster, name in plan.leaving:
             if cluster not in self._fleet.left or cluster in self._engaged:
@@ -255,9 +266,9 @@ class RegistryController:
 
     def _start_probing(self, registered: Registered) -> None:
         cluster = registered.cluster
-        registration = self._registration(cluster)
+        registration = self.registration(cluster)
         judged = remembered(registration.status) if registration is not None else None
-        prober = Prober(cluster, self._opener(cluster), lambda _: self.look_again(), judged)
+        prober = Prober(cluster, self.opener(cluster), lambda _: self.look_again(), judged)
         assert self._tasks is not None
         self._probers[cluster] = prober, self._tasks.create_task(prober.run(), name=f"{cluster}/probe")
 
@@ -333,7 +344,7 @@ class RegistryController:
         names = ((cluster, each.spec.secret_ref.name) for cluster, each in self.registrations.items())
         found = ((each, secrets.get(ServiceKey(self._options.namespace, name))) for each, name in names)
         return [
-            Held(cluster, secret, self._opener(cluster)) for cluster, secret in found if secret is not None
+            Held(cluster, secret, self.opener(cluster)) for cluster, secret in found if secret is not None
         ]
 
     def _may_write(self) -> bool:
@@ -346,7 +357,9 @@ class RegistryController:
 
     # Members.
 
-    def _opener(self, cluster: ClusterId) -> Callable[[], AbstractAsyncContextManager[KubernetesClient]]:
+    def opener(self, cluster: ClusterId) -> Callable[[], AbstractAsyncContextManager[KubernetesClient]]:
+        """What opens a connection to a member, in the way of the moment."""
+
         @asynccontextmanager
         async def open_client() -> AsyncIterator[KubernetesClient]:
             registered = self._engaged[cluster]
