@@ -17,7 +17,8 @@ from mcs.kube.secrecy import redacted
 CAUSE_TOO_LARGE = "ResourceVersionTooLarge"
 CAUSE_NAMESPACE_TERMINATING = "NamespaceTerminating"
 
-_NOT_IN_SCHEMA = "field not declared in schema"
+_NOT_TYPED = ("field not declared in schema", "failed to create typed patch object")
+"""What an apply of something that does not fit the schema is answered with."""
 
 LONGEST_RETRY_AFTER = 300.0
 """Seconds. API servers ask for one or so; a proxy in front of them that asks for a day is not waited for."""
@@ -132,7 +133,7 @@ class NamespaceTerminating(Forbidden):
 
 
 class Invalid(ApiError):
-    """The object or the request is not valid (422, 400; 500 for an apply of a field that the server does not know)."""
+    """The object or the request is not valid (422, 400; 500 for an apply that does not fit the schema)."""
 
 
 class TooManyRequests(ApiError):
@@ -218,7 +219,7 @@ def _type_of(code: int, reason: str, message: str, causes: set[str], is_status: 
             return NamespaceTerminating if CAUSE_NAMESPACE_TERMINATING in causes else Forbidden
         case 504 if CAUSE_TOO_LARGE in causes:
             return ResourceVersionTooLarge
-        case 500 if _NOT_IN_SCHEMA in message:
+        case 500 if any(each in message for each in _NOT_TYPED):
             return Invalid
         case _ if code >= 500:
             return ServerError

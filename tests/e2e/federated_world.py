@@ -7,15 +7,17 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
 
-from mcs.controllers.federation.clusters import OpenClient
+from mcs.controllers.federation.clusters import OpenClient, TargetClient
 from mcs.controllers.federation.picture import SyncSettings
 from mcs.controllers.federation.synced_type import SyncedType
-from mcs.controllers.processes import client_opener
 from mcs.federation.placement import Registered
+from mcs.kube.client import Client
+from mcs.kube.config import connect
+from mcs.kube.connection import Connection, Permit
 from mcs.kube.errors import NotLeading
 from mcs.model.federated import (
     CLUSTER_PROPAGATED_VERSIONS,
@@ -26,15 +28,15 @@ from mcs.model.federated import (
     federated_resource,
     target_resource,
 )
-from mcs.model.meta import ObjectMeta
+from mcs.model.meta import KubernetesObject, ObjectMeta
 from mcs.model.names import ClusterId
 from mcs.model.resources import EVENTS, NAMESPACES, Resource
 from mcs.sandbox.http.server import ApiServer, kubeconfig
-from mcs.web.requests import RequestCounts
 from tests.scenarios.api import Api
 from tests.scenarios.world import CRDS, CUSTOM_RESOURCE_DEFINITIONS, virtual_now
 
 Json = dict[str, Any]
+T = TypeVar("T", bound=KubernetesObject)
 SHOP = "shop"
 SYSTEM = "kube-federation-system"
 MEMBERS = ("a", "b", "c")
@@ -143,6 +145,18 @@ class GivenClusters:
             follower[what](*arguments)
 
 
+class _Client(Client):
+    """A client of a server that may be slow."""
+
+    def __init__(self, connection: Connection, permit: Permit, delay: float) -> None:
+        super().__init__(connection, permit=permit)
+        self._delay = delay
+
+    async def apply_document(self, resource: Resource[T], document: Mapping[str, Any]) -> T:
+        await asyncio.sleep(self._delay)
+        return await super().apply_document(resource, document)
+
+
 class Federation:
     """The servers, what users do with them, and what is synced."""
 
@@ -153,8 +167,9 @@ class Federation:
         }
         self.writes_left: int | None = None
         """How many more writes any controller may send; None for any number."""
+        self.slow: dict[str, float] = {}
+        """Seconds that each write in a member takes."""
         self._config = config
-        self._counts = RequestCounts()
         self.clusters = GivenClusters(self.opener)
 
     @property
@@ -164,7 +179,13 @@ class Federation:
 
     def opener(self, name: str) -> OpenClient:
         """What opens a connection to a server."""
-        return client_opener(name, [self._config], name, self._counts, self._permit)
+
+        @asynccontextmanager
+        async def opened() -> AsyncIterator[TargetClient]:
+            async with await connect([self._config], name, name=name) as connection:
+                yield _Client(connection, permit=self._permit, delay=self.slow.get(name, 0.0))
+
+        return opened
 
     def _permit(self) -> float:
         if self.writes_left is not None:
@@ -252,14 +273,16 @@ class Federation:
         )
 
     async def made(self, config: FederatedTypeConfig, name: str, namespace: str = SHOP) -> dict[str, Json]:
-        """The objects that there are in the members, by cluster."""
+        """The objects that there are in the members, by cluster; also in those that are stopped."""
         resource = target_resource(config)
-        found = {
-            each: await self.apis[each].get(resource, namespace if resource.namespaced else "", name)
-            for each in self.servers
-            if each != "host"
-        }
-        return {cluster: obj for cluster, obj in found.items() if obj is not None}
+        found: dict[str, Json] = {}
+        for cluster, server in self.servers.items():
+            kind = server.api.registry.find(resource.group, resource.version, resource.plural)
+            assert kind is not None
+            obj = server.api.store.get(kind, namespace if resource.namespaced else "", name)
+            if obj is not None and cluster != "host":
+                found[cluster] = obj
+        return found
 
     async def ledger(self, config: FederatedTypeConfig, name: str, namespace: str = SHOP) -> list[str] | None:
         """The clusters that the ledger of an object has; None without one."""

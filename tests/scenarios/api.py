@@ -55,6 +55,12 @@ class Api:
         )
         assert status in (200, 201), answer
 
+    async def create(self, resource: Resource[Any], obj: Json) -> None:
+        """Create an object that does not exist, as kubectl create does. Raises AssertionError when it is refused."""
+        path = f"{resource.path(obj['metadata'].get('namespace', ''))}?fieldManager=kubectl-create"
+        status, answer = await self._request("POST", path, json.dumps(obj))
+        assert status == 201, answer
+
     async def merge(self, resource: Resource[Any], namespace: str, name: str, patch: Json) -> None:
         """Merge patch. Raises AssertionError when it is refused."""
         path = resource.path(namespace, name)

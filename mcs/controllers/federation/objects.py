@@ -110,6 +110,7 @@ class ObjectWork:
         if before is not None and plan.says_the_same(before):
             asked = concerned & (progress.dirty | (plan.selected ^ before.selected))
         progress.dirty.clear()
+        progress.pending &= self._picture.fleet.members.keys()
         for cluster in progress.results.keys() - concerned:
             del progress.results[cluster]
         for cluster in sorted(asked):

@@ -89,7 +89,7 @@ class SyncedType:
     async def run(self) -> None:
         """Propagate until cancelled."""
         end = self._clusters.follow(
-            self._engaged, self.fleet.disengage, self._reconnected, self._clusters_changed
+            self._engaged, self._disengaged, self._reconnected, self._clusters_changed
         )
         try:
             async with asyncio.TaskGroup() as tasks:
@@ -194,6 +194,10 @@ class SyncedType:
         member.on_seen(self._look_again_at)
         member.on_health(partial(self._look_again_at_unseen, cluster))
         self.fleet.engage(member)
+        self._clusters_changed()
+
+    def _disengaged(self, cluster: ClusterId) -> None:
+        self.fleet.disengage(cluster)
         self._clusters_changed()
 
     def _reconnected(self, cluster: ClusterId) -> None:

@@ -51,6 +51,12 @@ def status(code: int, reason: str = "", *causes: str, **more: Any) -> bytes:
             status(500, message=".spec.new: field not declared in schema"),
             errors.Invalid,
         ),
+        (
+            "an apply of a value of another type",
+            500,
+            status(500, message="failed to create typed patch object (/x; v1): .data.a: expected string, got 5"),
+            errors.Invalid,
+        ),
         ("proxy broken", 502, b"<html>bad gateway</html>", errors.ServerError),
         ("anything else", 415, status(415, "UnsupportedMediaType"), ApiError),
         ("a redirect is no answer", 302, b"", ApiError),
