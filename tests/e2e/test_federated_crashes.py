@@ -18,7 +18,8 @@ from tests.e2e.federated_world import (
     running_federation,
     settled,
 )
-from tests.e2e.test_federated_members import config_map, get_back, lose
+from tests.e2e.test_federated_adoption import config_map
+from tests.e2e.test_federated_members import get_back, lose
 from tests.e2e.test_federated_sync import AT_ONCE, DATA
 
 FEDERATED = federated_resource(CONFIG_MAPS)

@@ -98,6 +98,7 @@ def test_a_tombstone_tells_what_is_left_of_what_and_how_it_is_to_be_deleted() ->
     elsewhere = FederatedObject(metadata=ObjectMeta(namespace="other", name="web"))
     assert tombstone(DEPLOYMENTS, elsewhere, (), "system").metadata.name != stone.metadata.name
     assert stone.metadata.name.startswith("deployment-")
+    assert tombstone(NAMESPACES, WEB, (), "system").metadata.namespace == ""
 
 
 @pytest.mark.parametrize(
