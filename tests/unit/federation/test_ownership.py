@@ -38,12 +38,12 @@ def test_of_what_others_updated(sentence: str, theirs: Fields, left: Fields | No
 
 def test_an_item_of_a_list_is_known_by_its_key() -> None:
     ours = entry("mcs-controller", "Apply", {"f:ports": {'k:{"port":80}': {".": {}, "f:port": {}}}})
-    theirs = {
+    theirs: Fields = {
         'k:{"port":80}': {".": {}, "f:port": {}, "f:nodePort": {}},
         'k:{"port":90}': {".": {}, "f:port": {}},
     }
     found = taken_over([entry("kubectl", "Update", {"f:ports": theirs}), ours])
-    left = {'k:{"port":80}': {"f:nodePort": {}}, 'k:{"port":90}': {".": {}, "f:port": {}}}
+    left: Fields = {'k:{"port":80}': {"f:nodePort": {}}, 'k:{"port":90}': {".": {}, "f:port": {}}}
     assert found == [entry("kubectl", "Update", {"f:ports": left}), ours]
 
 
