@@ -123,7 +123,9 @@ def _in_words(planned: InCluster) -> str:
 
 def summary(found: Difference) -> str:
     """In one line, how much changes."""
-    said = f"{len(found.objects)} objects change, {found.moved} replicas move"
+    objects, moved = len(found.objects), found.moved
+    said = f"{objects} object{'' if objects == 1 else 's'} change{'s' if objects == 1 else ''}, "
+    said += f"{moved} replica{'' if moved == 1 else 's'} move{'s' if moved == 1 else ''}"
     if found.overflowing:
         said += f"; asked for more than they hold: {', '.join(found.overflowing)}"
     return said

@@ -181,10 +181,11 @@ def _rule(
     rule = exclusion(placement, cluster, registered.labels, snapshot.gate_of(key))
     if rule:
         return rule
-    if division is None or registered.is_ready:
-        is_named = division is None or division.preference_of(cluster) is not None
-        return "Cordoned" if is_named else "NoPreference"
-    return "NotReady"
+    if division is None:
+        return "Cordoned"
+    if division.preference_of(cluster) is None:
+        return "NoPreference"
+    return "Cordoned" if registered.is_ready else "NotReady"
 
 
 def _target(snapshot: Snapshot, key: ObjectKey) -> Resource[Any]:

@@ -34,7 +34,9 @@ def cluster(text: str) -> Document:
     }
     known = {"ready": ("Ready", "True"), "down": ("Offline", "True")}
     conditions = [
-        {"type": type_, "status": status} for word, (type_, status) in known.items() if word in words
+        {"type": type_, "status": status, "lastProbeTime": "2026-01-01T00:00:00Z"}
+        for word, (type_, status) in known.items()
+        if word in words
     ]
     return document | ({"status": {"conditions": conditions}} if conditions else {})
 
