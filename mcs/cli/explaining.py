@@ -138,6 +138,7 @@ def _cluster(each: ClusterExplanation) -> dict[str, Any]:
         "replicas": each.replicas,
         "overflow": each.overflow,
         "reason": each.reason,
+        "standing": each.standing,
         "weight": None if preference is None else preference.weight,
         "minReplicas": None if preference is None else preference.min_replicas,
         "maxReplicas": None if preference is None else preference.max_replicas,

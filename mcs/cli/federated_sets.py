@@ -14,7 +14,7 @@ from mcs.cli.problems import UserMistakeError, WrongOptionError
 from mcs.cli.reaching import mistake, registrations
 from mcs.cli.running import run
 from mcs.cli.status import INTERRUPTED
-from mcs.federation.manifests import REPLICA_SCHEDULING_PREFERENCES, Found, read_manifests, snapshot_of
+from mcs.federation.manifests import Found, read_manifests, snapshot_of
 from mcs.federation.snapshot import ObjectKey, Snapshot, target_kind
 from mcs.kube.client import Client
 from mcs.kube.config import connect
@@ -26,6 +26,7 @@ from mcs.model.federated import (
     federated_resource,
 )
 from mcs.model.resources import Resource
+from mcs.model.scheduling import REPLICA_SCHEDULING_PREFERENCES
 
 _PREFERENCE_NAMES = ("rsp", "replicaschedulingpreference", "replicaschedulingpreferences")
 _SUFFIXES = (".yaml", ".yml", ".json")

@@ -6,10 +6,11 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from mcs.federation.division import divide
+from mcs.federation.fail_over import Standing, Stands
 from mcs.federation.overrides import NotMade
 from mcs.federation.placement import Exclusion, exclusion, is_protected_namespace, namespace_problem
 from mcs.federation.planned import ObjectPlan
-from mcs.federation.plans import SELECTS_ALL, division_of, plan_object
+from mcs.federation.plans import division_of, grounds_of, planned
 from mcs.federation.replicas import (
     ANY_CLUSTER,
     REASONS,
@@ -21,10 +22,10 @@ from mcs.federation.replicas import (
     Rebalance,
     Round,
 )
+from mcs.federation.sites import SELECTS_ALL, Sites
 from mcs.federation.snapshot import (
     FEDERATED_NAMESPACE,
     ObjectKey,
-    RegisteredCluster,
     Snapshot,
     target_kind,
 )
@@ -34,7 +35,9 @@ from mcs.model.meta import KubernetesObject
 from mcs.model.names import ClusterId
 from mcs.model.resources import Resource
 
-Rule = Exclusion | Literal["InvalidName", "ProtectedNamespace", "NotReady", "Cordoned", "NoPreference"]
+Rule = (
+    Exclusion | Literal["InvalidName", "ProtectedNamespace", "NotReady", "Evicted", "Drained", "NoPreference"]
+)
 """The rule that keeps an object out of a cluster; empty where it is placed."""
 
 RULES: Mapping[Rule, str] = {
@@ -47,18 +50,31 @@ RULES: Mapping[Rule, str] = {
     "PlacementFailed": "the placement cannot be read",
     "InvalidName": "a FederatedNamespace must have the name of the namespace that it is in",
     "ProtectedNamespace": "this namespace belongs to each cluster alone",
-    "NotReady": "it is not ready, and replicas are divided among clusters that are",
-    "Cordoned": "it is cordoned, and has nothing of it yet",
+    "NotReady": "it is not ready; once its grace is over its replicas are elsewhere",
+    "Evicted": "it has a taint that drives out what does not tolerate it",
+    "Drained": "it is drained",
     "NoPreference": "the ReplicaSchedulingPreference does not name it",
 }
 """What each rule says, in words."""
 
 
+KEPT: Mapping[Standing, str] = {
+    "Cordoned": "it is cordoned, and gets nothing new",
+    "Tainted": "it has a taint, and gets nothing new",
+    "NotProbed": "it was never seen ready, and gets nothing new until it is",
+    "CutOff": "more than half of the clusters are away, which is taken for a fault of the host, so nothing moves",
+}
+"""What is said of a cluster that keeps what it has."""
+
+_LEFT_OUT: Mapping[Standing, Rule] = {"Lost": "NotReady", "Evicted": "Evicted", "Drained": "Drained"}
+
+
 class ClusterExplanation(Struct, frozen=True, kw_only=True):
     """One cluster. Numbers are None where there are none.
 
-    `reason` is why it has so many replicas, with what bound them in `preference`, `capacity` and `current`. `problem`
-    is what stands in the way of the object there, although it is placed.
+    `reason` is why it has so many replicas, with what bound them in `preference`, `capacity` and `current`; `standing`
+    is what part it takes in the division. `problem` is what stands in the way of the object there, although it is
+    placed.
     """
 
     cluster: ClusterId
@@ -66,6 +82,7 @@ class ClusterExplanation(Struct, frozen=True, kw_only=True):
     replicas: int | None = None
     overflow: int = 0
     reason: Reason | None = None
+    standing: Standing | None = None
     preference: ClusterPreference | None = None
     capacity: int | None = None
     current: int | None = None
@@ -78,6 +95,8 @@ class ClusterExplanation(Struct, frozen=True, kw_only=True):
         if self.rule:
             return RULES[self.rule]
         said = [] if self.reason is None else [REASONS[self.reason]]
+        if self.standing is not None and self.standing in KEPT:
+            said.insert(0, KEPT[self.standing])
         if not self.is_ready and self.reason is None:
             said.append("it is not ready; placement does not look at that")
         return "; ".join([*said, *([self.problem] if self.problem else [])]) or RULES[""]
@@ -104,88 +123,81 @@ class Explanation(Struct, frozen=True, kw_only=True):
 
 def explain(snapshot: Snapshot, key: ObjectKey) -> Explanation:
     """The explanation of an object of the snapshot; the plan that it explains is that of `plans`. Raises KeyError."""
-    preferred = snapshot.preferences.get(key)
-    plan, candidates = plan_object(snapshot, key)
-    division = divided = None
-    if preferred is not None and preferred.asked is not None and candidates is not None and not plan.problem:
-        division = division_of(key, preferred.asked, preferred, candidates)
-        divided = divide(division, with_rounds=True)
-    target = _target(snapshot, key)
+    explaining = _Explaining(snapshot, key)
+    plan, division, divided = explaining.plan, explaining.division, explaining.divided
     return Explanation(
         object_=key,
-        clusters=tuple(
-            _explained(snapshot, key, cluster, plan, division, divided, target)
-            for cluster in snapshot.clusters
-        ),
+        clusters=tuple(explaining.cluster(each) for each in snapshot.clusters),
         division=None
         if division is None or divided is None
         else DividedAs(
             total=division.total,
             mode=division.mode,
             rebalance=division.rebalance,
-            unplaced=divided.unplaced,
+            unplaced=plan.unplaced,
             rounds=divided.rounds,
         ),
         notes=tuple(_notes(snapshot, key, plan)),
     )
 
 
-def _explained(
-    snapshot: Snapshot,
-    key: ObjectKey,
-    cluster: ClusterId,
-    plan: ObjectPlan,
-    division: Division | None,
-    divided: Divided | None,
-    target: Resource[Any],
-) -> ClusterExplanation:
-    registered, there = snapshot.clusters[cluster], plan.in_cluster(cluster)
-    preferred = snapshot.preferences.get(key)
-    preference = None if division is None else division.preference_of(cluster)
-    made = member_object(snapshot.objects[key], target, cluster) if there.is_placed else None
-    return ClusterExplanation(
-        cluster=cluster,
-        rule="" if there.is_placed else _rule(snapshot, key, cluster, registered, division),
-        replicas=there.replicas,
-        overflow=there.overflow,
-        reason=None if divided is None else divided.reasons.get(cluster),
-        preference=preference,
-        capacity=None if preferred is None else preferred.capacity.get(cluster),
-        current=None if preferred is None else preferred.current.get(cluster),
-        is_ready=registered.is_ready,
-        problem=made.message if isinstance(made, NotMade) else "",
-    )
+class _Explaining:
+    """One object, and how its plan came about."""
 
+    def __init__(self, snapshot: Snapshot, key: ObjectKey) -> None:
+        sites = Sites(snapshot)
+        grounds = grounds_of(snapshot, sites, key)
+        self.snapshot, self.key = snapshot, key
+        self.federated, self.preferred = grounds.federated, grounds.seen
+        self.plan = planned(key, grounds)
+        self.target = _target(snapshot, key)
+        self.division: Division | None = None
+        self.divided: Divided | None = None
+        self.stands: Mapping[ClusterId, Stands] = {}
+        preferred, candidates = self.preferred, grounds.candidates
+        if self.plan.is_divided and preferred and preferred.asked and candidates:
+            self.division = division_of(key, preferred.asked, preferred, candidates)
+            self.divided = divide(self.division, with_rounds=True)
+            self.stands = sites.stands(preferred.asked.tolerations)
 
-def _rule(
-    snapshot: Snapshot,
-    key: ObjectKey,
-    cluster: ClusterId,
-    registered: RegisteredCluster,
-    division: Division | None,
-) -> Rule:
-    """The first rule that keeps the object out."""
-    federated = snapshot.objects[key]
-    placement = federated.spec.placement
-    if key.kind == FEDERATED_NAMESPACE:
-        if namespace_problem(federated) is not None:
-            return "InvalidName"
-        if is_protected_namespace(key.name, snapshot.system_namespace):
-            return "ProtectedNamespace"
-    if division is not None:
-        preferred = snapshot.preferences[key]
-        asked = preferred.asked
-        selects = asked is not None and asked.intersects_with_selector
-        selector = placement.cluster_selector if selects else SELECTS_ALL.cluster_selector
-        placement = Placement(cluster_selector=selector)
-    rule = exclusion(placement, cluster, registered.labels, snapshot.gate_of(key))
-    if rule:
-        return rule
-    if division is None:
-        return "Cordoned"
-    if division.preference_of(cluster) is None:
-        return "NoPreference"
-    return "Cordoned" if registered.is_ready else "NotReady"
+    def cluster(self, cluster: ClusterId) -> ClusterExplanation:
+        """What there is to say of one cluster."""
+        there, stands = self.plan.in_cluster(cluster), self.stands.get(cluster)
+        made = member_object(self.federated, self.target, cluster) if there.is_placed else None
+        preferred, division = self.preferred, self.division
+        return ClusterExplanation(
+            cluster=cluster,
+            rule="" if there.is_placed else self._rule(cluster),
+            replicas=there.replicas,
+            overflow=there.overflow,
+            reason=None if self.divided is None else self.divided.reasons.get(cluster),
+            standing=None if stands is None else stands.standing,
+            preference=None if division is None else division.preference_of(cluster),
+            capacity=None if preferred is None else preferred.capacity.get(cluster),
+            current=None if preferred is None else preferred.current.get(cluster),
+            is_ready=self.snapshot.clusters[cluster].is_ready,
+            problem=made.message if isinstance(made, NotMade) else "",
+        )
+
+    def _rule(self, cluster: ClusterId) -> Rule:
+        """The first rule that keeps the object out."""
+        placement, labels = self.federated.spec.placement, self.snapshot.clusters[cluster].labels
+        if self.key.kind == FEDERATED_NAMESPACE:
+            if namespace_problem(self.federated) is not None:
+                return "InvalidName"
+            if is_protected_namespace(self.key.name, self.snapshot.system_namespace):
+                return "ProtectedNamespace"
+        asked = None if self.preferred is None else self.preferred.asked
+        if self.division is not None and asked is not None:
+            if not asked.intersects_with_selector:
+                placement = SELECTS_ALL
+            elif placement.clusters is not None:
+                placement = Placement(cluster_selector=placement.cluster_selector)
+        rule = exclusion(placement, cluster, labels, self.snapshot.gate_of(self.key))
+        if rule or self.division is None:
+            return rule
+        is_named = self.division.preference_of(cluster) is not None
+        return _LEFT_OUT.get(self.stands[cluster].standing, "NoPreference") if is_named else "NoPreference"
 
 
 def _target(snapshot: Snapshot, key: ObjectKey) -> Resource[Any]:

@@ -11,59 +11,30 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Struct
 
+from mcs.federation.replica_overrides import replicas_asked
 from mcs.federation.replicas import DivisionError
 from mcs.federation.scheduling_preference import SchedulingPreference, read_scheduling_preference
 from mcs.federation.snapshot import ObjectKey, Preferred, RegisteredCluster, Snapshot
 from mcs.model.federated import (
     FEDERATED_PREFIX,
-    SCHEDULING_GROUP,
     TYPES_GROUP,
     FederatedObject,
     FederatedTypeConfig,
     KubeFedConfig,
 )
-from mcs.model.meta import KubernetesObject, Wire
+from mcs.model.meta import KubernetesObject
 from mcs.model.names import ClusterId
 from mcs.model.registration import (
     CORDONED_ANNOTATION,
     DEFAULT_SYSTEM_NAMESPACE,
+    DRAINED_ANNOTATION,
     READY,
     KubeFedCluster,
 )
-from mcs.model.resources import Resource
+from mcs.model.scheduling import ReplicaSchedulingPreference
 
 T = TypeVar("T", bound=KubernetesObject)
 Document = Mapping[str, Any]
-
-
-class SeenCluster(Wire, frozen=True):
-    """What a preference was divided by, in one cluster."""
-
-    name: ClusterId
-    current: int | None = None
-    capacity: int | None = None
-
-
-class PreferenceStatus(Wire, frozen=True):
-    """What is read of the status of a ReplicaSchedulingPreference."""
-
-    clusters: tuple[SeenCluster, ...] = ()
-
-
-class Preference(KubernetesObject, frozen=True):
-    """A ReplicaSchedulingPreference, whose spec is read by `scheduling_preference`."""
-
-    spec: Any = None
-    status: PreferenceStatus = PreferenceStatus()
-
-
-REPLICA_SCHEDULING_PREFERENCES = Resource(
-    group=SCHEDULING_GROUP,
-    version="v1alpha1",
-    plural="replicaschedulingpreferences",
-    kind="ReplicaSchedulingPreference",
-    type=Preference,
-)
 
 
 class Found(Struct, frozen=True, kw_only=True):
@@ -72,7 +43,7 @@ class Found(Struct, frozen=True, kw_only=True):
     clusters: list[KubeFedCluster] = []
     types: list[FederatedTypeConfig] = []
     objects: list[tuple[str, FederatedObject]] = []
-    preferences: list[Preference] = []
+    preferences: list[ReplicaSchedulingPreference] = []
     settings: list[KubeFedConfig] = []
     problems: list[str] = []
 
@@ -118,7 +89,7 @@ def _read(document: Document, found: Found) -> None:
         case "core.kubefed.io", "KubeFedConfig":
             _convert(document, KubeFedConfig, found.settings, found)
         case "scheduling.kubefed.io", "ReplicaSchedulingPreference":
-            _convert(document, Preference, found.preferences, found)
+            _convert(document, ReplicaSchedulingPreference, found.preferences, found)
         case _ if kind.startswith(FEDERATED_PREFIX) and (
             group == TYPES_GROUP or {"template", "placement"} & _spec(document).keys()
         ):
@@ -180,11 +151,13 @@ def registered_cluster(registration: KubeFedCluster, is_unprobed_ready: bool) ->
         is_ready=is_ready if is_probed else is_unprobed_ready,
         is_probed=is_probed,
         is_cordoned=registration.metadata.annotations.get(CORDONED_ANNOTATION) == "true",
+        is_drained=registration.metadata.annotations.get(DRAINED_ANNOTATION) == "true",
+        taints=registration.spec.taints,
     )
 
 
 def _preferred(
-    preference: Preference, objects: Mapping[ObjectKey, FederatedObject]
+    preference: ReplicaSchedulingPreference, objects: Mapping[ObjectKey, FederatedObject]
 ) -> tuple[ObjectKey, Preferred]:
     asked, problem = _asked(preference.spec)
     spec = preference.spec if isinstance(preference.spec, dict) else {}
@@ -197,6 +170,7 @@ def _preferred(
         problem=problem,
         current=running | {each.name: each.current for each in seen if each.current is not None},
         capacity={each.name: each.capacity for each in seen if each.capacity is not None},
+        asked_of={} if target is None else _asked_of(target),
     )
 
 
@@ -205,6 +179,15 @@ def _asked(spec: object) -> tuple[SchedulingPreference | None, str]:
         return read_scheduling_preference(spec), ""
     except DivisionError as error:
         return None, str(error)
+
+
+def _asked_of(target: FederatedObject) -> dict[ClusterId, int]:
+    """What the object's overrides ask of each cluster; where the planner has not written a list yet, what is there."""
+    asked = replicas_asked(target)
+    if target.spec.placement.clusters is not None:
+        return asked
+    counted = ((ClusterId(each.name), each.workload) for each in target.status.clusters)
+    return {name: counts.wanted for name, counts in counted if counts is not None} | asked
 
 
 def _running(target: FederatedObject) -> dict[ClusterId, int]:

@@ -23,8 +23,8 @@ class InCluster(NamedTuple):
 class ObjectPlan(Struct, frozen=True, kw_only=True):
     """Where an object is to be. `replicas` has one number for each of `placed`, None for a kind that has none.
 
-    `unplaced` is how much of the total is in no cluster. `problem` says why the object, or its preference, has no
-    effect, or why it stays as it is.
+    With `is_divided` they are those of a division. `unplaced` is how much of the total is in no cluster. `problem` says
+    why the object, or its preference, has no effect or not all of it.
     """
 
     placed: Clusters = ()
@@ -32,6 +32,7 @@ class ObjectPlan(Struct, frozen=True, kw_only=True):
     overflow: Mapping[ClusterId, int] = {}
     unplaced: int = 0
     problem: str = ""
+    is_divided: bool = False
 
     def in_cluster(self, cluster: ClusterId) -> InCluster:
         """What is planned for one cluster."""

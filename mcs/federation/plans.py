@@ -1,61 +1,61 @@
 """The plan of everything: in which clusters each federated object is, and with how many replicas.
 
-A plan is made anew only for what a change touches. What a placement chooses is found once for each distinct placement,
-and an object whose clusters, candidates, preference and own text are what they were keeps its plan.
-
-The replicas of an object are divided among candidates: clusters that are ready, that its namespace goes to and, where
-the preference asks for that, that its own selector selects. A cordoned cluster gets nothing that it does not have.
+A plan is made anew only for what a change touches: an object whose clusters, candidates, preference and own text are
+what they were keeps its plan. It is where things come to rest, not what is asked for while replicas move.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from mcs.federation.division import divide
-from mcs.federation.placement import (
-    Gate,
-    NotPlaced,
-    Placed,
-    Registered,
-    chosen,
-    is_protected_namespace,
-    namespace_problem,
-    within,
-)
+from mcs.federation.placement import NotPlaced, Placed, is_protected_namespace, namespace_problem
 from mcs.federation.planned import Clusters, ObjectPlan
-from mcs.federation.replicas import ANY_CLUSTER, ClusterPreference, Division, DivisionError
+from mcs.federation.replica_overrides import replicas_asked
+from mcs.federation.replicas import ANY_CLUSTER, ClusterPreference, Divided, Division, DivisionError
 from mcs.federation.scheduling_preference import SchedulingPreference
+from mcs.federation.sites import Candidates, Sites
 from mcs.federation.snapshot import FEDERATED_NAMESPACE, ObjectKey, Preferred, Snapshot
-from mcs.model.federated import FederatedObject, Placement
-from mcs.model.names import ClusterId
+from mcs.model.federated import FederatedObject
 
-REPLICAS_PATH = "/spec/replicas"
+NOT_FEDERATED = (
+    "namespace {namespace} has no FederatedNamespace, so nothing in it is placed; make one of its name"
+)
+PROTECTED = "namespace {name} belongs to each cluster alone; it is never created, changed or deleted there"
+NOBODY = "no cluster can take part in the division, so what was planned last stays in force"
+IN_VAIN = (
+    "{count} replicas are given to clusters that the namespace does not go to, where they come to nothing ({names}); "
+    "set intersectWithClusterSelector, or place the FederatedNamespace there"
+)
+_NAMED = 3
+"""How many clusters a problem names."""
 
 
-class Candidates(NamedTuple):
-    """The clusters among which replicas are divided, and those of them that are cordoned."""
-
-    clusters: Clusters
-    cordoned: Clusters
-
-
-class _Grounds(NamedTuple):
-    """All that the plan of one object depends on."""
+class Grounds(NamedTuple):
+    """All that the plan of one object depends on. `carried_out` is None where it is of no account."""
 
     federated: FederatedObject
     placed: Placed | NotPlaced
-    cordoned: Clusters
     preferred: Preferred | None
     candidates: Candidates | None
     carried_out: ObjectPlan | None
-    """What it is taken to be, where that counts and was not seen."""
 
-    def is_as(self, other: "_Grounds") -> bool:
+    def is_as(self, other: "Grounds") -> bool:
         """Whether the same plan follows; most are the very values that they were."""
         return all(here is there or here == there for here, there in zip(self, other, strict=True))
+
+    @property
+    def seen(self) -> Preferred | None:
+        """The preference; where nothing was seen of its clusters, what is carried out is taken for that."""
+        preferred, carried_out = self.preferred, self.carried_out
+        if preferred is None or carried_out is None:
+            return preferred
+        running = carried_out.replicas_by_cluster
+        return replace(
+            preferred, current=preferred.current or running, asked_of=preferred.asked_of or running
+        )
 
 
 class Plans(Struct, frozen=True, kw_only=True):
@@ -64,8 +64,8 @@ class Plans(Struct, frozen=True, kw_only=True):
     snapshot: Snapshot
     plans: Mapping[ObjectKey, ObjectPlan]
     planned_anew: tuple[ObjectKey, ...]
-    grounds: Mapping[ObjectKey, _Grounds]
-    sites: "Sites"
+    grounds: Mapping[ObjectKey, Grounds]
+    sites: Sites
 
 
 def plan_all(snapshot: Snapshot, before: Plans | None = None) -> Plans:
@@ -73,105 +73,31 @@ def plan_all(snapshot: Snapshot, before: Plans | None = None) -> Plans:
     sites = Sites(snapshot, None if before is None else before.sites)
     plans: dict[ObjectKey, ObjectPlan] = {}
     anew: list[ObjectKey] = []
-    all_grounds: dict[ObjectKey, _Grounds] = {}
-    for key, federated in snapshot.objects.items():
-        grounds = sites.grounds_of(key, federated)
+    all_grounds: dict[ObjectKey, Grounds] = {}
+    for key in snapshot.objects:
+        grounds = grounds_of(snapshot, sites, key)
         known = None if before is None else before.grounds.get(key)
         if before is not None and known is not None and grounds.is_as(known):
             plans[key], all_grounds[key] = before.plans[key], known
             continue
-        plans[key], all_grounds[key] = _planned(key, grounds), grounds
+        plans[key], all_grounds[key] = planned(key, grounds), grounds
         anew.append(key)
     return Plans(snapshot=snapshot, plans=plans, planned_anew=tuple(anew), grounds=all_grounds, sites=sites)
 
 
-def plan_object(snapshot: Snapshot, key: ObjectKey) -> tuple[ObjectPlan, Candidates | None]:
-    """The plan of one object as `plan_all` makes it, and among whom replicas are divided. Raises KeyError."""
-    grounds = Sites(snapshot).grounds_of(key, snapshot.objects[key])
-    return _planned(key, grounds), grounds.candidates
-
-
-class Sites:
-    """What placements choose among the clusters of a snapshot, each distinct one found once."""
-
-    def __init__(self, snapshot: Snapshot, before: "Sites | None" = None) -> None:
-        self._snapshot = snapshot
-        self._registered: Registered = {name: each.labels for name, each in snapshot.clusters.items()}
-        self._cordoned = frozenset(name for name, each in snapshot.clusters.items() if each.is_cordoned)
-        self._ready = frozenset(name for name, each in snapshot.clusters.items() if each.is_ready)
-        self._chosen: dict[bytes, Placed | NotPlaced] = {}
-        self._placed: dict[tuple[bytes, bytes | None], Placed | NotPlaced] = {}
-        self._cordoned_of: dict[Clusters, Clusters] = {}
-        self._candidates: dict[tuple[bytes, bytes | None], tuple[frozenset[str], Clusters]] = {}
-        if before is not None and before._registered == self._registered:
-            self._chosen, self._placed = dict(before._chosen), dict(before._placed)
-
-    def grounds_of(self, key: ObjectKey, federated: FederatedObject) -> _Grounds:
-        """What the plan of an object depends on."""
-        preferred = self._snapshot.preferences.get(key)
-        gate = self._snapshot.gate_of(key)
-        placed = self.place(federated.spec.placement, gate)
-        cordoned: Clusters = ()
-        if self._cordoned and isinstance(placed, Placed):
-            cordoned = self._cordoned_among(placed.clusters)
-        candidates = None
-        if preferred is not None and preferred.asked is not None:
-            candidates = self.candidates(federated.spec.placement, gate, preferred.asked)
-        if key.kind == FEDERATED_NAMESPACE:
-            placed = _as_namespace(federated, placed, self._snapshot.system_namespace)
-        carried_out = None
-        if (candidates is not None and preferred is not None and not preferred.current) or cordoned:
-            carried_out = self._snapshot.carried_out.get(key)
-        return _Grounds(federated, placed, cordoned, preferred, candidates, carried_out)
-
-    def place(self, placement: Placement, gate: Gate | None) -> Placed | NotPlaced:
-        """As `placement.place`."""
-        keys = _encoded(placement), _encoded_gate(gate)
-        found = self._placed.get(keys)
-        if found is None:
-            around = None if gate is None or gate.placement is None else self._choose(gate.placement)
-            found = self._placed[keys] = within(self._choose(placement), gate, around)
-        return found
-
-    def _choose(self, placement: Placement) -> Placed | NotPlaced:
-        key = _encoded(placement)
-        found = self._chosen.get(key)
-        if found is None:
-            found = self._chosen[key] = chosen(placement, self._registered)
-        return found
-
-    def _cordoned_among(self, clusters: Clusters) -> Clusters:
-        found = self._cordoned_of.get(clusters)
-        if found is None:
-            found = self._cordoned_of[clusters] = tuple(each for each in clusters if each in self._cordoned)
-        return found
-
-    def candidates(self, placement: Placement, gate: Gate | None, asked: SchedulingPreference) -> Candidates:
-        """The clusters that replicas are divided among; those without a part in the division may be left out."""
-        own = SELECTS_ALL
-        if asked.intersects_with_selector:
-            own = Placement(cluster_selector=placement.cluster_selector)
-        keys = _encoded(own), _encoded_gate(gate)
-        found = self._candidates.get(keys)
-        if found is None:
-            placed = self.place(own, gate)
-            clusters = placed.clusters if isinstance(placed, Placed) else ()
-            found = self._candidates[keys] = frozenset(clusters) & self._ready, self._ready_of(clusters)
-        among, in_order = found
-        if asked.mode == "fair" and asked.preferences and ANY_CLUSTER not in asked.preferences:
-            in_order = tuple(sorted(ClusterId(name) for name in asked.preferences if name in among))
-        return Candidates(in_order, self._cordoned_among(in_order) if self._cordoned else ())
-
-    def _ready_of(self, clusters: Clusters) -> Clusters:
-        return tuple(each for each in clusters if each in self._ready)
-
-
-SELECTS_ALL = msgspec.convert({"clusterSelector": {}}, Placement)
-_encoded = msgspec.json.Encoder().encode
-
-
-def _encoded_gate(gate: Gate | None) -> bytes | None:
-    return None if gate is None else _encoded((gate.placement, gate.is_required))
+def grounds_of(snapshot: Snapshot, sites: Sites, key: ObjectKey) -> Grounds:
+    """What the plan of an object depends on. Raises KeyError."""
+    federated, gate, preferred = snapshot.objects[key], snapshot.gate_of(key), snapshot.preferences.get(key)
+    placed = sites.place(federated.spec.placement, gate)
+    if key.kind == FEDERATED_NAMESPACE:
+        placed = _as_namespace(federated, placed, snapshot.system_namespace)
+    if preferred is None or preferred.asked is None:
+        return Grounds(federated, placed, preferred, None, None)
+    candidates = sites.candidates(federated.spec.placement, gate, preferred.asked)
+    is_seen = preferred.current and preferred.asked_of
+    return Grounds(
+        federated, placed, preferred, candidates, None if is_seen else snapshot.carried_out.get(key)
+    )
 
 
 def _as_namespace(federated: FederatedObject, placed: Placed | NotPlaced, system: str) -> Placed | NotPlaced:
@@ -183,76 +109,69 @@ def _as_namespace(federated: FederatedObject, placed: Placed | NotPlaced, system
     return placed
 
 
-NOT_FEDERATED = (
-    "namespace {namespace} has no FederatedNamespace, so nothing in it is placed; make one of its name"
-)
-PROTECTED = "namespace {name} belongs to each cluster alone; it is never created, changed or deleted there"
-
-
-def _planned(key: ObjectKey, grounds: _Grounds) -> ObjectPlan:
-    preferred, candidates = grounds.preferred, grounds.candidates
+def planned(key: ObjectKey, grounds: Grounds) -> ObjectPlan:
+    """The plan that follows."""
+    preferred, candidates = grounds.seen, grounds.candidates
     if preferred is None:
         return _as_written(grounds, "")
-    asked = preferred.asked
-    if asked is None or candidates is None:
+    if preferred.asked is None or candidates is None:
         return _as_written(grounds, preferred.problem)
-    if grounds.carried_out is not None and not preferred.current:
-        preferred = replace(preferred, current=grounds.carried_out.replicas_by_cluster)
-    division = division_of(key, asked, preferred, candidates)
-    if not division.candidates:
-        return _as_written(grounds, "no cluster can take part in the division, so nothing is divided anew")
+    if not candidates.clusters:
+        return _as_written(grounds, NOBODY)
     try:
-        divided = divide(division)
+        divided = divide(division_of(key, preferred.asked, preferred, candidates))
     except DivisionError as error:
         return _as_written(grounds, str(error))
-    return ObjectPlan(
-        placed=tuple(divided.plan),
-        replicas=tuple(divided.plan.values()),
-        overflow=divided.overflow,
-        unplaced=divided.unplaced,
-    )
+    return _as_divided(divided, candidates)
 
 
 def division_of(
     key: ObjectKey, asked: SchedulingPreference, preferred: Preferred, candidates: Candidates
 ) -> Division:
-    """The division of an object's replicas; a cordoned candidate takes part only with what it has."""
+    """The division of an object's replicas; who gets nothing new has what it is asked for as its maximum."""
     division = asked.division(key.workload, candidates.clusters, preferred.current, preferred.capacity)
-    if not candidates.cordoned:
+    if not candidates.keeping:
         return division
     preferences = dict(asked.preferences) or {ANY_CLUSTER: ClusterPreference(weight=1)}
-    for cluster in candidates.cordoned:
-        own, has = division.preference_of(cluster), preferred.current.get(cluster, 0)
+    for cluster in candidates.keeping:
+        own, has = division.preference_of(cluster), preferred.asked_of.get(cluster, 0)
         if own is not None:
             most = has if own.max_replicas is None else min(own.max_replicas, has)
-            preferences[cluster] = replace(own, max_replicas=most, min_replicas=min(own.min_replicas, most))
-    empty = {each for each in candidates.cordoned if preferred.current.get(each, 0) == 0}
-    return replace(
-        division,
-        preferences=preferences,
-        clusters=tuple(each for each in candidates.clusters if each not in empty),
+            preferences[cluster] = replace(own, max_replicas=most, min_replicas=min(own.min_replicas, has))
+    return replace(division, preferences=preferences)
+
+
+def _as_divided(divided: Divided, candidates: Candidates) -> ObjectPlan:
+    plan, overflow, unplaced, problem = divided.plan, divided.overflow, divided.unplaced, ""
+    if candidates.open_to is not None:
+        is_open = frozenset(candidates.open_to)
+        in_vain = {name: count for name, count in plan.items() if name not in is_open}
+        plan = {name: count for name, count in plan.items() if name in is_open}
+        overflow = {name: count for name, count in overflow.items() if name in is_open}
+        if lost := sum(in_vain.values()):
+            names = [name for name, count in in_vain.items() if count]
+            told = ", ".join(names[:_NAMED]) + (" and others" if len(names) > _NAMED else "")
+            unplaced, problem = unplaced + lost, IN_VAIN.format(count=lost, names=told)
+    return ObjectPlan(
+        placed=tuple(plan),
+        replicas=tuple(plan.values()),
+        overflow=overflow,
+        unplaced=unplaced,
+        problem=problem,
+        is_divided=True,
     )
 
 
-def _as_written(grounds: _Grounds, problem: str) -> ObjectPlan:
+def _as_written(grounds: Grounds, problem: str) -> ObjectPlan:
     """An object whose replicas nobody divides: placement and overrides are its own."""
     federated, placed = grounds.federated, grounds.placed
     if isinstance(placed, NotPlaced):
         return ObjectPlan(problem=placed.message)
-    clusters = placed.clusters
     if placed.reason:
         problem = NOT_FEDERATED.format(namespace=federated.metadata.namespace)
-    if grounds.cordoned:
-        new = frozenset(grounds.cordoned).difference(_where_it_is(grounds))
-        clusters = tuple(each for each in clusters if each not in new)
-    return ObjectPlan(placed=clusters, replicas=_own_replicas(federated, clusters), problem=problem)
-
-
-def _where_it_is(grounds: _Grounds) -> Iterable[ClusterId]:
-    status = grounds.federated.status
-    if grounds.carried_out is not None and not status.clusters and not status.conditions:
-        return grounds.carried_out.placed
-    return (ClusterId(each.name) for each in status.clusters)
+    return ObjectPlan(
+        placed=placed.clusters, replicas=_own_replicas(federated, placed.clusters), problem=problem
+    )
 
 
 def _own_replicas(federated: FederatedObject, clusters: Clusters) -> tuple[int, ...] | None:
@@ -261,12 +180,7 @@ def _own_replicas(federated: FederatedObject, clusters: Clusters) -> tuple[int, 
     replicas = spec.get("replicas") if isinstance(spec, dict) else None
     if not isinstance(replicas, int):
         return None
-    own = {
-        each.cluster_name: override.value
-        for each in federated.spec.overrides
-        for override in each.cluster_overrides
-        if override.path == REPLICAS_PATH and isinstance(override.value, int)
-    }
+    own = replicas_asked(federated) if federated.spec.overrides else {}
     if not own:
         return (replicas,) * len(clusters)
     return tuple(own.get(cluster, replicas) for cluster in clusters)

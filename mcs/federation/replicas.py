@@ -4,6 +4,7 @@ How they are divided is left to `mcs.federation.kubefed_division` and `fair_divi
 """
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Literal
 
 from msgspec import Struct
@@ -140,10 +141,19 @@ def tie_rank(cluster: ClusterId, key: str) -> tuple[int, str]:
 
     FNV-1, 32 bits, of the names one after the other (KubeFed's planner); the name decides should two hashes be equal.
     """
-    value = _FNV_OFFSET
-    for byte in f"{cluster}{key}".encode(errors="surrogatepass"):
+    return _hashed(_hash_of(cluster), key), cluster
+
+
+@lru_cache(maxsize=4096)
+def _hash_of(cluster: ClusterId) -> int:
+    """Kept, since the same clusters are asked about for one workload after the other."""
+    return _hashed(_FNV_OFFSET, cluster)
+
+
+def _hashed(value: int, text: str) -> int:
+    for byte in text.encode(errors="surrogatepass"):
         value = (value * _FNV_PRIME & _32_BITS) ^ byte
-    return value, cluster
+    return value
 
 
 def check(division: Division) -> None:

@@ -15,6 +15,7 @@ from mcs.federation.scheduling_preference import SchedulingPreference
 from mcs.model.federated import FEDERATED_PREFIX, FederatedObject, FederatedTypeConfig
 from mcs.model.names import ClusterId
 from mcs.model.registration import DEFAULT_SYSTEM_NAMESPACE
+from mcs.model.taints import Taint
 
 FEDERATED_NAMESPACE = f"{FEDERATED_PREFIX}Namespace"
 
@@ -44,19 +45,23 @@ class RegisteredCluster(Struct, frozen=True, kw_only=True):
     labels: Mapping[str, str] = {}
     is_ready: bool = True
     is_probed: bool = True
+    is_drained: bool = False
+    taints: tuple[Taint, ...] = ()
     is_cordoned: bool = False
 
 
 class Preferred(Struct, frozen=True, kw_only=True):
     """A ReplicaSchedulingPreference; `asked` is None when it is wrong, and `problem` then says why.
 
-    `current` and `capacity` are what was seen of each cluster when it was last divided.
+    `current` and `capacity` are what was seen of each cluster when it was last divided; `asked_of` is what the object
+    asks of each.
     """
 
     asked: SchedulingPreference | None
     problem: str = ""
     current: Mapping[ClusterId, int] = {}
     capacity: Mapping[ClusterId, int] = {}
+    asked_of: Mapping[ClusterId, int] = {}
 
 
 class Snapshot(Struct, frozen=True, kw_only=True):

@@ -45,7 +45,7 @@ def changed(snapshot: Snapshot, question: Question) -> Snapshot:
         snapshot = _joined(snapshot, question.set_)
     clusters = dict(snapshot.clusters)
     for cluster in question.down:
-        clusters[cluster] = replace(_registered(clusters, cluster), is_ready=False)
+        clusters[cluster] = replace(_registered(clusters, cluster), is_ready=False, is_probed=True)
     for cluster in question.cordoned:
         clusters[cluster] = replace(_registered(clusters, cluster), is_cordoned=True)
     for cluster in question.weights:
@@ -67,6 +67,7 @@ def _joined(snapshot: Snapshot, more: Snapshot) -> Snapshot:
                 preferred,
                 current={**known.current, **preferred.current},
                 capacity={**known.capacity, **preferred.capacity},
+                asked_of=preferred.asked_of or known.asked_of,
             )
         preferences[key] = preferred
     objects = dict(snapshot.objects)

@@ -20,17 +20,18 @@ def key(text: str, kind: str = DEPLOYMENT) -> ObjectKey:
 
 
 def cluster(text: str) -> Document:
-    """A registration: its name, labels as `env=prod`, `cordoned`, and `down` or `ready`, else that is not known."""
+    """A registration: its name, labels as `env=prod`, `cordoned` or `drained`, the effect of a taint, and `down` or
+    `ready`, else that is not known."""
     name, *words = text.split()
     labels = dict(word.split("=") for word in words if "=" in word)
     metadata: Document = {"name": name, "namespace": "kube-federation-system", "labels": labels}
-    if "cordoned" in words:
-        metadata["annotations"] = {"mcs-controller/cordoned": "true"}
+    asked = {f"mcs-controller/{word}": "true" for word in ("cordoned", "drained") if word in words}
+    taints = [{"key": "dedicated", "effect": word} for word in ("NoSchedule", "NoExecute") if word in words]
     document: Document = {
         "apiVersion": "core.kubefed.io/v1beta1",
         "kind": "KubeFedCluster",
-        "metadata": metadata,
-        "spec": {"apiEndpoint": "https://api.example", "secretRef": {"name": name}},
+        "metadata": metadata | {"annotations": asked},
+        "spec": {"apiEndpoint": "https://api.example", "secretRef": {"name": name}, "taints": taints},
     }
     known = {"ready": ("Ready", "True"), "down": ("Offline", "True")}
     conditions = [
@@ -70,6 +71,17 @@ def deployment(name: str, where: str, replicas: int = 1, **spec: Any) -> Documen
     return federated(name, where, DEPLOYMENT, **{"template": {"spec": {"replicas": replicas}}} | spec)
 
 
+def asking(numbers: str) -> Document:
+    """The overrides by which an object asks clusters for replicas: `eu=6 us=4`."""
+    pairs = (pair.split("=") for pair in numbers.split())
+    return {
+        "overrides": [
+            {"clusterName": name, "clusterOverrides": [{"path": "/spec/replicas", "value": int(number)}]}
+            for name, number in pairs
+        ]
+    }
+
+
 def namespace(name: str, where: str = "*") -> Document:
     """A FederatedNamespace."""
     return federated(f"{name}/{name}", where, "FederatedNamespace")
@@ -84,7 +96,7 @@ def preference(
     for what, text in (("current", current), ("capacity", capacity)):
         for pair in text.split():
             where, number = pair.split("=")
-            seen.setdefault(where, {"name": where})[what] = int(number)
+            seen.setdefault(where, {"name": where, "replicas": 0, "reason": "Weight"})[what] = int(number)
     return {
         "apiVersion": "scheduling.kubefed.io/v1alpha1",
         "kind": "ReplicaSchedulingPreference",

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 import yaml
 
-from mcs.federation.manifests import REPLICA_SCHEDULING_PREFERENCES
 from mcs.kube.packaged import definition_documents
 from mcs.model.federated import FEDERATED_TYPE_CONFIGS, FederatedObject
 from mcs.model.installed import DEFINITIONS
 from mcs.model.resources import KUBEFED_CLUSTERS, NAMESPACES, Resource
+from mcs.model.scheduling import REPLICA_SCHEDULING_PREFERENCES
 from mcs.sandbox.http.server import ApiServer
 from mcs.testing.federated_sets import (
     Document,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from random import Random
 from typing import TypeVar
 
@@ -10,14 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from mcs.federation.capacity import Capacity
 from mcs.federation.explanation import explain
 from mcs.federation.placement import Placed, place
 from mcs.federation.plans import plan_all
+from mcs.federation.preference_plan import ObservedPreference, SeenCluster, plan_preference
 from mcs.federation.snapshot import RegisteredCluster, Snapshot
 from mcs.federation.what_if import Difference, Question, changed, difference, settled
+from mcs.model.federated import Placement
 from mcs.model.names import ClusterId
+from mcs.model.scheduling import ReplicaSchedulingPreference
 from mcs.testing.federated_sets import (
     Document,
+    asking,
     by_overrides,
     deployment,
     federated,
@@ -28,11 +34,14 @@ from mcs.testing.federated_sets import (
 
 K = TypeVar("K")
 V = TypeVar("V")
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
 NAMES = ("asia", "eu", "us", "us-2")
 PLACES = st.sampled_from(["", "none", "*", "env=prod", "env=dev", "eu", "asia us moon", "env=prod zone=a"])
 NUMBERS = st.integers(0, 12)
 WORDS = st.sampled_from(["", "env=prod", "env=dev", "env=prod zone=a"])
-STATES = st.sampled_from(["", "", "ready", "down", "cordoned", "ready cordoned"])
+STATES = st.sampled_from(
+    ["", "", "ready", "down", "cordoned", "down cordoned", "drained", "NoSchedule", "NoExecute"]
+)
 CLUSTERS = st.tuples(*(st.builds(f"{name} {{}} {{}}".format, WORDS, STATES) for name in NAMES)).map(", ".join)
 COUNTS = st.dictionaries(st.sampled_from(NAMES), NUMBERS, max_size=4).map(
     lambda counts: " ".join(f"{name}={number}" for name, number in counts.items())
@@ -57,6 +66,7 @@ def preferences(draw: st.DrawFn, name: str) -> Document:
         capacity=draw(COUNTS),
         rebalance=draw(st.booleans()),
         intersectWithClusterSelector=draw(st.booleans()),
+        tolerations=[{"operator": "Exists"}] if draw(st.booleans()) else [],
     )
 
 
@@ -71,7 +81,8 @@ def objects(draw: st.DrawFn) -> list[Document]:
             continue
         there = draw(st.lists(st.sampled_from(NAMES), unique=True, max_size=2))
         status = {"status": {"clusters": [{"name": each} for each in there]}} if there else {}
-        found.append(deployment(name, draw(PLACES), draw(NUMBERS)) | status)
+        overrides = asking(draw(COUNTS)) if draw(st.booleans()) else {}
+        found.append(deployment(name, draw(PLACES), draw(NUMBERS), **overrides) | status)
         if draw(st.booleans()):
             found.append(draw(preferences(name)))
     return found
@@ -131,9 +142,9 @@ def test_a_lost_cluster_touches_only_objects_that_are_divided_among_clusters_of_
     before = settled(set_)
     after = plan_all(changed(before.snapshot, Question(down=[ClusterId(name)])), before)
     for key in after.planned_anew:
-        candidates = before.grounds[key].candidates
-        assert candidates is not None
-        assert name in candidates.clusters
+        here, there = before.grounds[key].candidates, after.grounds[key].candidates
+        assert here is not None
+        assert here != there
     for each in difference(before, after).objects:
         assert each.object_ in after.planned_anew
 
@@ -156,9 +167,41 @@ def test_an_explanation_adds_up_to_the_plan(set_: Snapshot) -> None:
             for share in round_.shares
         }
         planned = plan.replicas_by_cluster
-        assert all(planned[ClusterId(name)] == number for name, number in sure.items())
-        assert sum(sure.values()) == sum(planned.values())
+        assert {name: sure.get(name, 0) for name in planned} == planned
         assert sum(planned.values()) + explained.division.unplaced == explained.division.total
+
+
+@given(sets())
+def test_the_controller_s_plan_of_a_preference_is_the_same(set_: Snapshot) -> None:
+    plans = plan_all(set_)
+    for key, plan in plans.plans.items():
+        preferred = set_.preferences.get(key)
+        if not plan.is_divided or preferred is None or preferred.asked is None:
+            continue
+        selector = Placement(cluster_selector=set_.objects[key].spec.placement.cluster_selector)
+        selected = plans.sites.place(selector, set_.gate_of(key))
+        assert isinstance(selected, Placed)
+        clusters = {
+            name: SeenCluster(
+                stands=stands,
+                ready=preferred.current.get(name),
+                wanted=preferred.asked_of.get(name, 0),
+                capacity=Capacity(preferred.capacity.get(name)),
+            )
+            for name, stands in plans.sites.stands(preferred.asked.tolerations).items()
+        }
+        observed = ObservedPreference(
+            object=ReplicaSchedulingPreference(),
+            preference=preferred.asked,
+            federated=set_.objects[key],
+            clusters=clusters,
+            selected=selected.clusters if preferred.asked.intersects_with_selector else None,
+        )
+        status = plan_preference(observed, NOW).status
+        told = {each.name: (each.replicas, each.overflow) for each in status.clusters}
+        assert {name: told[name] for name in plan.placed} == {
+            name: plan.in_cluster(name)[1:] for name in plan.placed
+        }
 
 
 @given(sets())

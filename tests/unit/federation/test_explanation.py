@@ -92,18 +92,11 @@ def rules(set_: Snapshot, object_: ObjectKey) -> dict[str, str]:
             id="a federated namespace of another name",
         ),
         pytest.param(
-            "eu, us cordoned",
-            [federated("shop/settings", "*")],
-            SETTINGS,
-            {"eu": "", "us": "Cordoned"},
-            id="a cordoned cluster",
-        ),
-        pytest.param(
-            "eu, us down, asia cordoned",
+            "eu, us down, asia cordoned, moon drained, mars NoExecute",
             [deployment("shop/web", ""), preference("shop/web", 3, "* w1")],
             WEB,
-            {"eu": "", "us": "NotReady", "asia": "Cordoned"},
-            id="a cluster that is away, and one that is cordoned, have no part",
+            {"eu": "", "us": "NotReady", "asia": "", "moon": "Drained", "mars": "Evicted"},
+            id="clusters that have no part in the division",
         ),
         pytest.param(
             "eu, us, asia",
@@ -123,7 +116,7 @@ def rules(set_: Snapshot, object_: ObjectKey) -> dict[str, str]:
             id="a cluster that the selector of the object leaves out",
         ),
         pytest.param(
-            "eu down, us down",
+            "eu drained, us drained",
             [deployment("shop/web", "us"), preference("shop/web", 3, "* w1")],
             WEB,
             {"eu": "NotListed", "us": ""},
@@ -137,6 +130,14 @@ def test_each_cluster_has_the_first_rule_that_keeps_the_object_out(
     found = rules(snapshot(clusters, SHOP, *documents), object_)
     assert found == expected
     assert set(found.values()) <= RULES.keys()
+
+
+def test_what_part_a_cluster_takes_is_told_before_the_reason_of_its_number() -> None:
+    set_ = snapshot("eu, us cordoned", SHOP, deployment("shop/web", ""), preference("shop/web", 3, "* w1"))
+    eu, us = explain(set_, WEB).clusters
+    assert (eu.standing, eu.why) == ("Ready", "its share by weight")
+    assert (us.standing, us.replicas) == ("Cordoned", 0)
+    assert us.why == "it is cordoned, and gets nothing new; its maximum; its share would be more"
 
 
 def test_the_division_is_told_round_by_round_with_what_bound_each_cluster() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from mcs.federation.manifests import read_manifests
 from mcs.federation.snapshot import RegisteredCluster
+from mcs.model.taints import Taint
 from mcs.testing.federated_sets import (
     Document,
     cluster,
@@ -83,12 +84,12 @@ def test_what_is_malformed_is_told_and_stops_nothing_else(document: Document, pr
 
 
 def test_a_cluster_is_as_its_registration_tells() -> None:
-    registered = snapshot("a, b ready env=prod, c down, d cordoned").clusters
+    registered = snapshot("a, b ready env=prod, c down NoSchedule, d cordoned drained").clusters
     assert registered == {
         "a": RegisteredCluster(is_probed=False),
         "b": RegisteredCluster(labels={"env": "prod"}),
-        "c": RegisteredCluster(is_ready=False),
-        "d": RegisteredCluster(is_probed=False, is_cordoned=True),
+        "c": RegisteredCluster(is_ready=False, taints=(Taint(key="dedicated", effect="NoSchedule"),)),
+        "d": RegisteredCluster(is_probed=False, is_cordoned=True, is_drained=True),
     }
 
 

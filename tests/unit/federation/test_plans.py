@@ -14,6 +14,7 @@ from mcs.model.names import ClusterId
 from mcs.testing.federated_sets import (
     CONFIG_MAP,
     Document,
+    asking,
     by_overrides,
     deployment,
     federated,
@@ -39,8 +40,9 @@ def shown(plan: ObjectPlan) -> str:
     return " ".join(words)
 
 
-def planned(set_: Snapshot, kind: str = "FederatedDeployment") -> str:
-    return shown(plan_all(set_).plans[key("shop/web", kind)])
+def planned(set_: Snapshot) -> str:
+    (plan,) = [plan for each, plan in plan_all(set_).plans.items() if each.name == "web"]
+    return shown(plan)
 
 
 def without(set_: Snapshot, cluster: str) -> Snapshot:
@@ -124,30 +126,51 @@ def without(set_: Snapshot, cluster: str) -> Snapshot:
         ),
         pytest.param(
             "eu, us cordoned",
-            [deployment("shop/web", ""), preference("shop/web", 9, "* w1", current="us=2")],
+            [deployment("shop/web", "", **asking("us=2")), preference("shop/web", 9, "* w1", current="us=2")],
             "eu=7 us=2",
             id="a cordoned cluster keeps what it has and gets no more",
         ),
         pytest.param(
-            "eu, us cordoned",
+            "eu, us NoSchedule",
             [deployment("shop/web", ""), preference("shop/web", 9, "* w1 min3")],
+            "eu=9 us=0",
+            id="so does one with a taint",
+        ),
+        pytest.param(
+            "eu, us NoSchedule",
+            [
+                deployment("shop/web", ""),
+                preference("shop/web", 9, "* w1", tolerations=[{"operator": "Exists"}]),
+            ],
+            "eu=5 us=4",
+            id="unless that is tolerated",
+        ),
+        pytest.param(
+            "eu, us NoExecute, asia drained",
+            [deployment("shop/web", ""), preference("shop/web", 9, "* w1")],
             "eu=9",
-            id="a cordoned cluster with none gets none",
+            id="a cluster that is emptied has no part",
         ),
         pytest.param(
-            "eu, us cordoned",
-            [deployment("shop/web", "*")],
-            "eu=1",
-            id="nothing new is placed in a cordoned cluster",
+            "eu down, us down, asia",
+            [
+                deployment("shop/web", "", **asking("eu=3 us=3 asia=3")),
+                preference("shop/web", 9, "* w1", current="eu=3 us=3 asia=3"),
+            ],
+            "asia=3 eu=3 us=3",
+            id="when more than half are away nothing moves",
         ),
         pytest.param(
-            "eu, us cordoned",
-            [deployment("shop/web", "*") | {"status": {"clusters": [{"name": "us"}]}}],
-            "eu=1 us=1",
-            id="what is in a cordoned cluster stays",
+            "eu, us cordoned", [deployment("shop/web", "*")], "eu=1 us=1", id="placement looks at no cordon"
         ),
         pytest.param(
-            "eu down",
+            "eu, us, asia",
+            [namespace("part", "us"), deployment("part/web", ""), preference("part/web", 9, "* w1")],
+            "us=3",
+            id="as in KubeFed the namespace counts only with the selector",
+        ),
+        pytest.param(
+            "eu drained",
             [deployment("shop/web", "eu", 3), preference("shop/web", 9, "* w1")],
             "eu=3",
             id="without a candidate all stays as it is written",
@@ -196,6 +219,18 @@ def test_the_namespace_around_an_object_is_a_gate(
     set_ = snapshot("eu, us", federated("shop/web", "eu us"), *documents)
     plan = plan_all(set_).plans[key("shop/web", CONFIG_MAP)]
     assert (shown(plan), plan.problem.split(", ")[0]) == (expected, problem)
+
+
+def test_replicas_that_come_to_nothing_are_told() -> None:
+    set_ = snapshot(
+        "eu, us, asia", namespace("shop", "us"), deployment("shop/web", ""), preference("shop/web", 9, "* w1")
+    )
+    plan = plan_all(set_).plans[WEB]
+    assert (plan.unplaced, plan.problem) == (
+        6,
+        "6 replicas are given to clusters that the namespace does not go to, where they come to nothing (asia, eu); "
+        "set intersectWithClusterSelector, or place the FederatedNamespace there",
+    )
 
 
 def test_a_federated_namespace_that_belongs_to_each_cluster_is_placed_nowhere_and_is_a_gate_all_the_same() -> (
@@ -257,7 +292,7 @@ def test_a_distinct_selector_is_evaluated_once_however_many_objects_have_it(
         evaluated.append(placement)
         return chosen(placement, registered)
 
-    monkeypatch.setattr("mcs.federation.plans.chosen", counted)
+    monkeypatch.setattr("mcs.federation.sites.chosen", counted)
     many = [federated(f"shop/object-{number}", "env=prod") for number in range(50)]
     set_ = snapshot(THREE, SHOP, *many)
     before = plan_all(set_)
