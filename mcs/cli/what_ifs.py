@@ -13,6 +13,7 @@ from mcs.cli.federated_sets import Source, check_output, end_with, find_object, 
 from mcs.cli.options import parse_member
 from mcs.cli.problems import UserMistakeError, WrongOptionError
 from mcs.cli.tables import Table
+from mcs.federation.explanation import KEPT
 from mcs.federation.planned import InCluster
 from mcs.federation.plans import plan_all
 from mcs.federation.snapshot import ObjectKey
@@ -126,6 +127,8 @@ def summary(found: Difference) -> str:
     objects, moved = len(found.objects), found.moved
     said = f"{objects} object{'' if objects == 1 else 's'} change{'s' if objects == 1 else ''}, "
     said += f"{moved} replica{'' if moved == 1 else 's'} move{'s' if moved == 1 else ''}"
+    if found.is_cut_off:
+        said += f"; {KEPT['CutOff']}"
     if found.overflowing:
         said += f"; asked for more than they hold: {', '.join(found.overflowing)}"
     return said
@@ -148,6 +151,7 @@ def as_json(found: Difference) -> dict[str, Any]:
             for each in found.objects
         ],
         "moved": found.moved,
+        "cutOff": found.is_cut_off,
         "overflowing": list(found.overflowing),
         "away": [
             {

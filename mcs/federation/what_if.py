@@ -159,10 +159,14 @@ class Away(Struct, frozen=True, kw_only=True):
 
 
 class Difference(Struct, frozen=True, kw_only=True):
-    """How one plan differs from another; objects in the order of their keys, clusters in that of their names."""
+    """How one plan differs from another; objects in the order of their keys, clusters in that of their names.
+
+    `is_cut_off` when more than half of the clusters are away in the second, so that no replicas move in it.
+    """
 
     objects: tuple[ObjectDifference, ...] = ()
     away: tuple[Away, ...] = ()
+    is_cut_off: bool = False
 
     @property
     def moved(self) -> int:
@@ -192,7 +196,11 @@ def difference(before: Plans, after: Plans, only: ObjectKey | None = None) -> Di
         here, there = before.plans.get(key, _NOTHING), after.plans.get(key, _NOTHING)
         if here is not there and here != there:
             found.append(_difference_of(key, here, there))
-    return Difference(objects=tuple(found), away=tuple(_away(before, after, only)))
+    return Difference(
+        objects=tuple(found),
+        away=tuple(_away(before, after, only)),
+        is_cut_off=any(each.standing == "CutOff" for each in after.sites.stands(()).values()),
+    )
 
 
 _NOTHING = ObjectPlan()

@@ -32,7 +32,7 @@ pytestmark = pytest.mark.timeout(120)
 SHOP = namespace("shop")
 FOUNDING = [
     *(cluster(f"{name} ready") for name in ("cluster-aws", "cluster-azure")),
-    cluster("cluster-gcp down"),
+    cluster("cluster-gcp ready"),
     SHOP,
     federated("shop/settings", "cluster-azure"),
     deployment("shop/web", "cluster-aws cluster-azure"),
@@ -62,6 +62,7 @@ LOST = {
         }
     ],
     "moved": 4,
+    "cutOff": False,
     "overflowing": [],
     "away": [
         {
@@ -115,6 +116,16 @@ async def test_a_lost_cluster_is_planned_from_files(tmp_path: Path) -> None:
     assert (status, untrailed(out), errors) == (0, TABLES, "")
     status, out, errors = await mcs("plan", "--down", "cluster-azure", "--set", str(tmp_path), "-o", "json")
     assert (status, json.loads(out), errors) == (0, LOST, "")
+
+
+async def test_when_more_than_half_would_be_lost_that_nothing_moves_is_told(tmp_path: Path) -> None:
+    lost = ("--down", "cluster-azure", "--down", "cluster-gcp", "rsp/web")
+    _, out, _ = await mcs("plan", *lost, "--set", written(tmp_path, *FOUNDING))
+    assert untrailed(out).startswith("Changes\nnone\n")
+    assert out.splitlines()[-1] == (
+        "0 objects change, 0 replicas move; more than half of the clusters are away, which is taken for a fault of the "
+        "host, so nothing moves"
+    )
 
 
 async def test_a_manifest_is_planned_as_if_it_were_applied(tmp_path: Path) -> None:
