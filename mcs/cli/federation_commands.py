@@ -241,9 +241,36 @@ def _orphan(
     )
 
 
+migrate = typer.Typer(name="migrate", help="Take over from another federation.", no_args_is_help=True)
+
+
+@migrate.command(short_help="Report what changes, and take over.")
+def kubefed(
+    adopt: Annotated[
+        bool, typer.Option("--adopt", help="Make the host ready; KubeFed's controller must be stopped.")
+    ] = False,
+    host_context: HostContext = None,
+    kubeconfig: Kubeconfig = None,
+    namespace: Annotated[
+        str, typer.Option("--namespace", "-n", metavar="NAME", help="KubeFed's namespace in the host.")
+    ] = SYSTEM_NAMESPACE,
+    dry_run: DryRun = False,
+) -> None:
+    """Report what would change for the clusters of a KubeFed host, and with --adopt make it ready to be taken over.
+
+    No pod restarts: members are only read, and objects are taken over as they are.
+    """
+    from mcs.cli.migrating import migrate_kubefed
+
+    migrate_kubefed(
+        namespace=namespace, adopt=adopt, host_context=host_context, kubeconfig=kubeconfig, dry_run=dry_run
+    )
+
+
 def add_to(app: typer.Typer) -> None:
     """Offer the commands."""
     app.command(short_help="Federate a type.")(enable)
     app.command(short_help="Federate a type no longer.")(disable)
     app.command(short_help="Have an object made in all members.")(federate)
     app.add_typer(orphaning_deletion)
+    app.add_typer(migrate)

@@ -36,6 +36,7 @@ _FORKS.set_forkserver_preload(
         "mcs.cli.registered",
         "mcs.cli.disabling",
         "mcs.cli.federating",
+        "mcs.cli.migrating",
         "mcs.kube.connection",
         "kubernetes_asyncio.client",
         "kubernetes_asyncio.config.kube_config",

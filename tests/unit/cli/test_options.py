@@ -160,6 +160,8 @@ def test_help_fits_80_columns_and_lists_the_commands_in_the_order_of_their_use(
         ["federation", "status", "--help"],
         ["status", "--help"],
         *([each, "--help"] for each in ("enable", "disable", "federate", "orphaning-deletion")),
+        ["migrate", "--help"],
+        ["migrate", "kubefed", "--help"],
         *(["orphaning-deletion", each, "--help"] for each in ("enable", "disable", "status")),
     ):
         monkeypatch.setattr(sys, "argv", ["mcs", *arguments])
@@ -177,5 +179,5 @@ def test_help_fits_80_columns_and_lists_the_commands_in_the_order_of_their_use(
                 *("controller", "dns", "sandbox", "export", "unexport"),
                 *("join", "leave", "clusters", "cordon", "uncordon", "drain"),
                 *("enable", "disable", "federate", "explain"),
-                *("status", "version", "orphaning-deletion", "plan", "federation"),
+                *("status", "version", "orphaning-deletion", "migrate", "plan", "federation"),
             ]
