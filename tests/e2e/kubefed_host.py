@@ -51,13 +51,13 @@ TEMPLATE: Json = {
 }
 
 
-def _without_ours(schema: Any) -> Any:
+def without_ours(schema: Any) -> Any:
     """A schema as KubeFed has it."""
     if isinstance(schema, list):
-        return [_without_ours(each) for each in schema]
+        return [without_ours(each) for each in schema]
     if not isinstance(schema, dict):
         return schema
-    made = {name: _without_ours(each) for name, each in schema.items()}
+    made = {name: without_ours(each) for name, each in schema.items()}
     if isinstance(made.get("properties"), dict):
         made["properties"] = {name: each for name, each in made["properties"].items() if name not in OURS}
     return made
@@ -75,7 +75,7 @@ def kubefeds_definition(kind: ServedKind, federated: APIResource | None = None) 
     made = federated_definition(kind, federated or federated_api(kind), has_replicas=kind is WORKLOADS)
     made = copy.deepcopy(made)
     del made["metadata"]["labels"]
-    found: Json = _without_ours(made)
+    found: Json = without_ours(made)
     return found
 
 
@@ -91,7 +91,7 @@ class KubeFedHost:
     async def prepare(self) -> None:
         definitions = [*own_definitions(), *(kubefeds_definition(each) for each in (WORKLOADS, SPACES))]
         for each in definitions:
-            await self.host.apply(DEFINITIONS, _without_ours(each))
+            await self.host.apply(DEFINITIONS, without_ours(each))
         for name in (NAMESPACE, "shop"):
             await self.host.apply(NAMESPACES, _object("v1", "Namespace", "", name))
         for kind in (WORKLOADS, SPACES):

@@ -2,30 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-import msgspec
 import pytest
 
-from mcs.controllers.federation.clusters import OpenClient, TargetClient
-from mcs.controllers.federation.picture import SyncSettings
-from mcs.controllers.federation.synced_type import SyncedType
-from mcs.kube.client import Client
-from mcs.kube.config import connect
 from mcs.model.federated import (
-    FEDERATED_TYPE_CONFIGS,
     PROPAGATED_VERSIONS,
-    FederatedTypeConfig,
 )
 from mcs.model.installed import DEFINITIONS, DEPLOYMENTS
-from tests.e2e.federated_world import GivenClusters
-from tests.e2e.kubefed_host import SPACES, WORKLOADS, KubeFedHost, kubefed_host, resource_of
-from tests.e2e.membership_commands import NAMESPACE
+from tests.e2e.kubefed_host import WORKLOADS, KubeFedHost, kubefed_host, resource_of
+from tests.e2e.takeover import taken_over
 
 pytestmark = pytest.mark.timeout(120)
 MIGRATE = ("migrate", "kubefed")
@@ -119,7 +106,7 @@ async def test_what_is_adopted_is_taken_over_without_a_restart(tmp_path: Path) -
         assert (status, mcs.writes("host")) == (0, writes)
         assert out.splitlines()[-3:-1] == ["What mcs migrate kubefed --adopt does", "none"]
 
-        await taken_over(kubefed, mcs.config)
+        await taken_over(mcs.config, partial(is_written, kubefed))
         after = await kubefed.workload()
         # Its pods stay as long as its spec does; annotations count in the generation of a Deployment.
         assert (after["spec"], after["metadata"]["uid"]) == (before["spec"], before["metadata"]["uid"])
@@ -127,40 +114,6 @@ async def test_what_is_adopted_is_taken_over_without_a_restart(tmp_path: Path) -
         web = await kubefed.host.get(resource_of(WORKLOADS), "shop", "web")
         assert web is not None
         assert [each["name"] for each in web["status"]["clusters"]] == ["eu"]
-
-
-def opener(config: Path, name: str) -> OpenClient:
-    """What opens a connection to the server of a context."""
-
-    @asynccontextmanager
-    async def opened() -> AsyncIterator[TargetClient]:
-        async with await connect([config], name, name=name) as connection:
-            yield Client(connection)
-
-    return opened
-
-
-async def taken_over(kubefed: KubeFedHost, config: Path) -> None:
-    """Run the controllers of both types until the ledger says that the workload was written."""
-    given = GivenClusters(partial(opener, config))
-    given.register("eu")
-    configs = []
-    for each in (SPACES, WORKLOADS):
-        found = await kubefed.host.get(FEDERATED_TYPE_CONFIGS, NAMESPACE, each.name)
-        configs.append(msgspec.convert(found, FederatedTypeConfig))
-    types = [
-        SyncedType(each, SyncSettings(), opener(config, "host"), given, partial(datetime.now, UTC))
-        for each in configs
-    ]
-    tasks = [asyncio.create_task(each.run()) for each in types]
-    try:
-        async with asyncio.timeout(30):
-            while not await is_written(kubefed):  # noqa: ASYNC110
-                await asyncio.sleep(0.1)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def is_written(kubefed: KubeFedHost) -> bool:
