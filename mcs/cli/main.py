@@ -73,6 +73,13 @@ def controller(
             help="With --registry: register the kubeconfigs of a folder, or a file. Repeatable.",
         ),
     ] = None,
+    federation: Annotated[
+        bool,
+        typer.Option(
+            "--federation",
+            help="With --registry: propagate what is federated in the host to the members that are registered.",
+        ),
+    ] = False,
     targets: Annotated[
         str,
         typer.Option(
@@ -158,6 +165,7 @@ def controller(
         namespace=namespace,
         allow_exec=allow_exec or (),
         kubeconfig_folder=kubeconfig_folder or (),
+        federation=federation,
         metrics_listen=metrics_listen,
         targets=targets,
         own=own,

@@ -113,6 +113,16 @@ def check_registry(
         raise WrongOptionError(f"--namespace {namespace!r} is no name of a namespace")
 
 
+def check_federation(federation: bool, registry: bool, targets: str) -> None:
+    """Federation is of one controller, the one of the host. Raises WrongOptionError."""
+    if federation and not registry:
+        raise WrongOptionError("--federation needs --registry: what is federated goes to registered clusters")
+    if federation and targets != "all":
+        raise WrongOptionError(
+            "--federation is of the controller of the host, which writes to all members; leave --targets away"
+        )
+
+
 def parse_targets(
     contexts: dict[ClusterId, str], targets: str, own: str | None, *, is_known_later: bool = False
 ) -> frozenset[ClusterId] | None:

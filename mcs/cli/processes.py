@@ -9,6 +9,7 @@ import structlog
 
 from mcs.cli.logs import set_up_logs
 from mcs.cli.options import (
+    check_federation,
     check_registry,
     parse_auto_export,
     parse_clusters,
@@ -50,6 +51,7 @@ def run_controller(
     namespace: str,
     allow_exec: Sequence[str],
     kubeconfig_folder: Sequence[Path],
+    federation: bool,
     metrics_listen: str,
     targets: str,
     own: str | None,
@@ -70,6 +72,7 @@ def run_controller(
     """Run `mcs controller` until a signal stops it. Raises UserMistakeError."""
     contexts = parse_clusters(clusters)
     check_registry(contexts, registry, namespace, kubeconfig_folder)
+    check_federation(federation, registry, targets)
     written = parse_targets(contexts, targets, own, is_known_later=registry)
     lease = parse_lease(lease_namespace, lease_name)
     selector = parse_auto_export(auto_export)
@@ -113,6 +116,7 @@ def run_controller(
             requests=counts,
             leader=leader,
             registered=registered,
+            federates=federation,
         )
         process.serve_metrics(metrics)
         if answered is not None:

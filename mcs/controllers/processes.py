@@ -21,6 +21,7 @@ from mcs import __version__
 from mcs.controllers import clusters, zone
 from mcs.controllers.auto_export import AutoExportController
 from mcs.controllers.clusters import Work
+from mcs.controllers.federation.controller import Federation
 from mcs.controllers.identity import Identities
 from mcs.controllers.propagation import Propagation
 from mcs.controllers.ranges import RangesController
@@ -39,6 +40,7 @@ from mcs.model.resources import KUBEFED_CLUSTERS
 from mcs.model.selectors import Selector
 from mcs.runtime.fleet import Client, Fleet, Member, Reachability
 from mcs.runtime.leader import LeaderElector
+from mcs.web.federation import FederationCollector
 from mcs.web.metrics import (
     DnsCollector,
     ExportsCollector,
@@ -252,6 +254,7 @@ class ControllerProcess(Process):
     The Services that `auto_export` selects are exported without being asked. `policy` is what members may do. Members
     are those of `clients`, and with `registered` those that are registered, who come and go. With a `leader` it writes
     only while it is elected, and its clients are to ask that for a permit; until then it stands by with warm caches.
+    If it `federates`, what is federated in the host of the registrations is propagated to those that are registered.
     """
 
     def __init__(
@@ -266,6 +269,7 @@ class ControllerProcess(Process):
         requests: RequestCounts | None = None,
         leader: LeaderElector | None = None,
         registered: RegistryOptions | None = None,
+        federates: bool = False,
     ) -> None:
         counts = requests or RequestCounts()
         registry = new_registry()
@@ -299,6 +303,7 @@ class ControllerProcess(Process):
         )
         self._reconcile = self._reconciled
         self.registry: RegistryController | None = None
+        self.federation: Federation | None = None
         if registered is not None:
             members_of = self.registry = RegistryController(
                 fleet, registered, clock, identities, counts, propagation.applied, targets, leader, reflected
@@ -307,12 +312,20 @@ class ControllerProcess(Process):
             registry.register(TokensCollector(lambda: members_of.tokens.lives))
             members_of.host.caches[KUBEFED_CLUSTERS.plural].listen(lambda _: self.withdrawal.wake())
             registry.register(RegistryCollector(lambda: members_of.orphans, lambda: members_of.refusals))
+            if federates:
+                federation = self.federation = Federation(members_of, registered, fleet, clock, leader)
+                self._beside["federation"] = federation.run
+                registry.register(
+                    FederationCollector(lambda: federation.types.running, lambda: federation.types.refusals)
+                )
 
     def missing(self) -> list[str]:
         """What readiness still waits for; who the members are comes before all else."""
         lines = super().missing()
         if self.registry is not None and not self.registry.host.is_seen:
             lines.insert(0, _shown(self.registry.host).replace("cluster host", "registry"))
+        if self.federation is not None and not self.federation.types.host.is_seen:
+            lines.append(_shown(self.federation.types.host).replace("cluster host", "federation"))
         return lines
 
     def _terms(self, default: Terms, cluster: ClusterId) -> Terms:

@@ -51,12 +51,12 @@ from mcs.model.resources import KUBEFED_CLUSTERS, NODES, SECRETS
 from mcs.runtime.cache import Cache
 from mcs.runtime.demand import Reflected
 from mcs.runtime.executor import Applied
-from mcs.runtime.fleet import Client, Fleet, Member, NotAdmittedError, Reachability
+from mcs.runtime.fleet import Fleet, Member, NotAdmittedError, Reachability
 from mcs.runtime.leader import LeaderElector
 from mcs.web.requests import RequestCounts
 
 log = structlog.get_logger(__name__)
-OpenClient = Callable[[], AbstractAsyncContextManager[Client]]
+OpenClient = Callable[[], AbstractAsyncContextManager[KubernetesClient]]
 
 MEMBERS = "members"
 RECORDS = "records"
@@ -357,7 +357,7 @@ class RegistryController:
 
     # Members.
 
-    def opener(self, cluster: ClusterId) -> Callable[[], AbstractAsyncContextManager[KubernetesClient]]:
+    def opener(self, cluster: ClusterId) -> OpenClient:
         """What opens a connection to a member, in the way of the moment."""
 
         @asynccontextmanager

@@ -13,7 +13,17 @@ from datetime import timedelta
 
 from msgspec import Struct
 
-from mcs.model.federated import CONFIG_NAME, FeatureGate, KubeFedConfig, KubeFedConfigSpec, Scope
+from mcs.model.actions import RecordEvent
+from mcs.model.events import ObjectReference, new_event
+from mcs.model.federated import (
+    CONFIG_NAME,
+    KUBEFED_CONFIGS,
+    FeatureGate,
+    KubeFedConfig,
+    KubeFedConfigSpec,
+    Scope,
+)
+from mcs.model.names import ClusterId
 from mcs.model.registration import DEFAULT_SYSTEM_NAMESPACE
 
 PUSH_RECONCILER = "PushReconciler"
@@ -136,3 +146,18 @@ def _election_mistakes(spec: KubeFedConfigSpec) -> Iterator[str]:
         yield "leaderElect.leaseDuration must be longer than renewDeadline"
     if renew is not None and retry is not None and renew <= retry * _JITTER:
         yield f"leaderElect.renewDeadline must be longer than {_JITTER} times retryPeriod"
+
+
+def configuration_event(config: KubeFedConfig, problem: str, host: ClusterId, now: str) -> RecordEvent:
+    """What tells that a configuration is wrong, and that other settings are in force therefore."""
+    metadata = config.metadata
+    about = ObjectReference(
+        api_version=KUBEFED_CONFIGS.api_version,
+        kind=KUBEFED_CONFIGS.kind,
+        namespace=metadata.namespace,
+        name=metadata.name,
+        uid=metadata.uid,
+    )
+    message = f"The settings before stay in force: {problem}"
+    event = new_event(about, "Warning", "InvalidConfiguration", message, now, namespace=metadata.namespace)
+    return RecordEvent(cluster=host, about=KUBEFED_CONFIGS, object=event)

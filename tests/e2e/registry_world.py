@@ -157,10 +157,10 @@ class Registry:
 
     @asynccontextmanager
     async def controlled(
-        self, given: Sequence[str] = (), kubeconfigs: tuple[Path, ...] = ()
+        self, given: Sequence[str] = (), kubeconfigs: tuple[Path, ...] = (), *, federates: bool = False
     ) -> AsyncIterator[ControllerProcess]:
         """A controller whose host is the host cluster, until the block ends."""
-        process = self._controller(given, kubeconfigs)
+        process = self._controller(given, kubeconfigs, federates=federates)
         process.serve_metrics(LOOPBACK)
         task = asyncio.create_task(process.run(), name="controller")
         try:
@@ -171,7 +171,9 @@ class Registry:
             with suppress(asyncio.CancelledError):
                 await task
 
-    def _controller(self, given: Sequence[str], kubeconfigs: tuple[Path, ...]) -> ControllerProcess:
+    def _controller(
+        self, given: Sequence[str], kubeconfigs: tuple[Path, ...], *, federates: bool
+    ) -> ControllerProcess:
         counts = self.world.counts
 
         def opener(name: str) -> Any:
@@ -182,6 +184,7 @@ class Registry:
             clock=virtual_now,
             requests=counts,
             registered=RegistryOptions(opener("host"), SYSTEM, kubeconfigs=kubeconfigs),
+            federates=federates,
         )
 
 

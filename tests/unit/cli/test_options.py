@@ -61,6 +61,14 @@ CONTROLLER = ("controller", "--cluster", "east")
         (("nosuch",), "No such command 'nosuch'; see mcs --help"),
         (("--nosuch",), "No such option: --nosuch"),
         (("controller",), "there are no members; give --cluster ID=CONTEXT for each, or --registry"),
+        (
+            ("controller", "--cluster", "a", "--federation"),
+            "--federation needs --registry: what is federated goes to registered clusters",
+        ),
+        (
+            ("controller", "--registry", "--federation", "--targets", "self", "--self", "a"),
+            "--federation is of the controller of the host, which writes to all members; leave --targets away",
+        ),
         (("status",), "Missing option '--cluster'; see mcs status --help"),
         (("dns", "surplus"), "surplus"),
         (("dns", "--ttl", "soon"), "--ttl"),

@@ -1,0 +1,424 @@
+"""Types that are enabled and disabled while the controller runs, and what is said of those that cannot run."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, ClassVar
+
+import msgspec
+from structlog.testing import capture_logs
+
+from mcs.controllers.federation.clusters import OpenClient
+from mcs.controllers.federation.types import TypesController
+from mcs.controllers.processes import ControllerProcess, client_opener
+from mcs.model.federated import (
+    FEDERATED_TYPE_CONFIGS,
+    KUBEFED_CONFIGS,
+    FederatedTypeConfig,
+    federated_resource,
+    target_resource,
+)
+from mcs.model.names import ClusterId
+from mcs.model.resources import KUBEFED_CLUSTERS
+from mcs.runtime.cache import Cache
+from mcs.runtime.fleet import Fleet, Member
+from mcs.testing.virtual_time import run_virtual
+from tests.e2e.federated_world import (
+    CONFIG_MAPS,
+    DEPLOYMENTS,
+    TYPE_NAMESPACES,
+    definition,
+    type_config,
+)
+from tests.e2e.registry_world import SHOP, SYSTEM, Registry, joined, running_registry, settled
+from tests.e2e.scraping import Scrape, fetched, scraped
+from tests.scenarios.world import CUSTOM_RESOURCE_DEFINITIONS, virtual_now
+
+Json = dict[str, Any]
+ALL: Json = {"clusterSelector": {}}
+HELD = "core.kubefed.io/federated-type-config"
+
+
+class Host:
+    """What users do with types and federated objects, and what comes of it."""
+
+    def __init__(self, registry: Registry) -> None:
+        self.registry = registry
+        self.api = registry.host
+
+    async def define(self, *configs: FederatedTypeConfig) -> None:
+        """Apply the definitions of federated kinds."""
+        for config in configs:
+            await self.api.apply(CUSTOM_RESOURCE_DEFINITIONS, definition(config))
+
+    async def enable(self, *configs: FederatedTypeConfig, name: str = "", **spec: Any) -> None:
+        """Apply type configurations."""
+        for config in configs:
+            found = msgspec.to_builtins(config)
+            await self.api.apply(
+                FEDERATED_TYPE_CONFIGS,
+                {
+                    "apiVersion": "core.kubefed.io/v1beta1",
+                    "kind": "FederatedTypeConfig",
+                    "metadata": {"namespace": SYSTEM, "name": name or config.metadata.name},
+                    "spec": found["spec"] | spec,
+                },
+            )
+
+    async def config(self, config: FederatedTypeConfig) -> Json | None:
+        """A type configuration as it stands."""
+        return await self.api.get(FEDERATED_TYPE_CONFIGS, SYSTEM, config.metadata.name)
+
+    async def status(self, config: FederatedTypeConfig) -> Any:
+        """What a type configuration says of itself."""
+        found = await self.config(config)
+        assert found is not None
+        return found.get("status")
+
+    async def federate(
+        self, config: FederatedTypeConfig, name: str, template: Json, placement: Json | None = None
+    ) -> None:
+        """Apply a federated object, for all clusters unless a placement is given."""
+        resource = federated_resource(config)
+        await self.api.apply(
+            resource,
+            {
+                "apiVersion": resource.api_version,
+                "kind": resource.kind,
+                "metadata": {"name": name, "namespace": SHOP},
+                "spec": {"template": template, "placement": placement or ALL},
+            },
+        )
+
+    async def made(self, config: FederatedTypeConfig, name: str, cluster: str) -> Json | None:
+        """An object in a member."""
+        return await self.registry.world.apis[cluster].get(target_resource(config), SHOP, name)
+
+    async def value(self, name: str, cluster: str) -> str | None:
+        """What a ConfigMap of a member says."""
+        found = await self.made(CONFIG_MAPS, name, cluster)
+        return found["data"]["value"] if found is not None else None
+
+    async def told(self, name: str) -> set[str]:
+        """The reasons of the Events about an object of the system namespace."""
+        return {reason for about, reason in await self.registry.events() if about == name}
+
+    async def configure(self, **spec: Any) -> None:
+        """Apply the KubeFedConfig."""
+        await self.api.apply(
+            KUBEFED_CONFIGS,
+            {
+                "apiVersion": "core.kubefed.io/v1beta1",
+                "kind": "KubeFedConfig",
+                "metadata": {"namespace": SYSTEM, "name": "kubefed"},
+                "spec": spec,
+            },
+        )
+
+
+@asynccontextmanager
+async def federating(
+    folder: Path, members: Sequence[str] = ("a", "b")
+) -> AsyncIterator[tuple[Host, ControllerProcess]]:
+    """The namespace federated everywhere, a definition of FederatedConfigMaps, and a controller."""
+    async with running_registry(members, folder) as registry:
+        host = Host(registry)
+        await host.define(TYPE_NAMESPACES, CONFIG_MAPS)
+        async with registry.controlled(federates=True) as process:
+            await joined(registry, *members)
+            await host.enable(TYPE_NAMESPACES)
+            await host.federate(TYPE_NAMESPACES, SHOP, {})
+            await settled()
+            yield host, process
+
+
+RUNS = {"observedGeneration": 1, "propagationController": "Running", "statusController": "NotRunning"}
+
+
+def test_types_are_enabled_disabled_and_enabled_again_at_run_time_and_nothing_is_deleted(
+    tmp_path: Path,
+) -> None:
+    async def run() -> None:
+        async with federating(tmp_path) as (host, process):
+            assert process.federation is not None
+            types = process.federation.types
+            await host.federate(CONFIG_MAPS, "web", {"data": {"value": "1"}})
+            await settled()
+            assert await host.value("web", "a") is None
+            started: list[str] = []
+            stopped: list[str] = []
+            types.follow(
+                lambda each: started.append(each.config.metadata.name),
+                lambda each: stopped.append(each.config.metadata.name),
+            )
+            await host.enable(CONFIG_MAPS)
+            await settled()
+            assert [await host.value("web", each) for each in "ab"] == ["1", "1"]
+            assert await host.status(CONFIG_MAPS) == RUNS
+            assert ((await host.config(CONFIG_MAPS)) or {})["metadata"]["finalizers"] == [HELD]
+            kind = types.of_kind("FederatedConfigMap")
+            assert kind is not None
+            assert kind.config.metadata.name == "configmaps"
+            assert types.of_kind("ConfigMap") is None
+            await host.enable(CONFIG_MAPS, propagation="Disabled")
+            await settled()
+            rests = {"observedGeneration": 2, "propagationController": "NotRunning"}
+            assert await host.status(CONFIG_MAPS) == RUNS | rests
+            assert types.of_kind("FederatedConfigMap") is None
+            await host.federate(CONFIG_MAPS, "web", {"data": {"value": "2"}})
+            await settled()
+            assert [await host.value("web", each) for each in "ab"] == ["1", "1"]
+            await host.enable(CONFIG_MAPS)
+            await settled()
+            assert [await host.value("web", each) for each in "ab"] == ["2", "2"]
+            assert await host.status(CONFIG_MAPS) == RUNS | {"observedGeneration": 3}
+            assert (started, stopped) == (["namespaces", "configmaps", "configmaps"], ["configmaps"])
+            await host.api.delete(FEDERATED_TYPE_CONFIGS, SYSTEM, "configmaps")
+            await settled()
+            assert await host.config(CONFIG_MAPS) is None
+            assert [await host.value("web", each) for each in "ab"] == ["2", "2"]
+            assert stopped == ["configmaps", "configmaps"]
+
+    run_virtual(run())
+
+
+def test_a_type_whose_kind_is_not_served_yet_says_so_and_holds_up_no_other(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with federating(tmp_path) as (host, process):
+            await host.enable(DEPLOYMENTS)
+            await host.enable(CONFIG_MAPS)
+            await host.federate(CONFIG_MAPS, "web", {"data": {"value": "1"}})
+            await settled()
+            assert await host.value("web", "b") == "1"
+            assert await host.status(DEPLOYMENTS) == RUNS | {"propagationController": "NotRunning"}
+            assert await host.told("deployments.apps") == {"FederatedKindUnavailable"}
+            assert (await fetched(process, "/readyz")).status == 200
+            await host.define(DEPLOYMENTS)
+            await host.federate(DEPLOYMENTS, "shop", {"spec": deployment()})
+            await settled(90)
+            assert await host.status(DEPLOYMENTS) == RUNS
+            assert (await host.made(DEPLOYMENTS, "shop", "a") or {})["spec"]["replicas"] == 2
+
+    run_virtual(run())
+
+
+def deployment() -> Json:
+    labels = {"app": "shop"}
+    pod = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "images.test/c"}]}}
+    return {"replicas": 2, "selector": {"matchLabels": labels}, "template": pod}
+
+
+def test_a_type_that_is_changed_begins_anew_with_what_it_says_now(tmp_path: Path) -> None:
+    other = type_config("", "configmaps", "ConfigMap")
+    api = msgspec.structs.replace(
+        other.spec.federated_type, kind="SharedConfigMap", plural_name="sharedconfigmaps"
+    )
+    other = msgspec.structs.replace(other, spec=msgspec.structs.replace(other.spec, federated_type=api))
+
+    async def run() -> None:
+        async with federating(tmp_path) as (host, _):
+            await host.define(other)
+            await host.enable(CONFIG_MAPS)
+            await host.federate(other, "shared", {"data": {"value": "1"}})
+            await settled()
+            assert await host.value("shared", "a") is None
+            await host.enable(other)
+            await settled()
+            assert await host.value("shared", "a") == "1"
+
+    run_virtual(run())
+
+
+def test_refusals_are_told_by_an_event_each_and_then_nothing_is_written_any_more(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with running_registry(["a"], tmp_path) as registry:
+            host = Host(registry)
+            await host.define(CONFIG_MAPS, DEPLOYMENTS)
+            async with registry.controlled(federates=True) as process:
+                await joined(registry, "a")
+                await host.enable(CONFIG_MAPS)
+                await host.enable(DEPLOYMENTS, name="deployments")
+                await settled()
+                assert await host.told("configmaps") == {"NamespacesNotFederated"}
+                assert await host.told("deployments") == {"InvalidName"}
+                stopped = RUNS | {"propagationController": "NotRunning"}
+                assert await host.status(CONFIG_MAPS) == stopped
+                scrape = await scraped(process)
+                assert scrape.value("mcs_federated_type_running", type="configmaps") == 0
+                writes = registry.world.writes()
+                await settled(300)
+                assert registry.world.writes() == writes
+                await host.define(TYPE_NAMESPACES)
+                await host.enable(TYPE_NAMESPACES)
+                await settled()
+                assert await host.status(CONFIG_MAPS) == RUNS
+
+    run_virtual(run())
+
+
+def test_the_configuration_decides_on_adoption_and_one_with_a_mistake_changes_nothing(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with federating(tmp_path) as (host, process):
+            assert process.federation is not None
+            for name in ("one", "two"):
+                await host.registry.world.apis["a"].apply(
+                    target_resource(CONFIG_MAPS),
+                    {
+                        "apiVersion": "v1",
+                        "kind": "ConfigMap",
+                        "metadata": {"namespace": SHOP, "name": name},
+                        "data": {"value": "there before"},
+                    },
+                )
+            await host.configure(syncController={"adoptResources": "Disabled"})
+            await host.enable(CONFIG_MAPS)
+            await host.federate(CONFIG_MAPS, "one", {"data": {"value": "1"}})
+            await settled()
+            assert [await host.value("one", each) for each in "ab"] == ["there before", "1"]
+            await host.configure(
+                syncController={"adoptResources": "Enabled"}, controllerDuration={"availableDelay": "soon"}
+            )
+            await settled()
+            assert await host.told("kubefed") == {"InvalidConfiguration"}
+            assert not process.federation.types.settings.adopts
+            await host.federate(CONFIG_MAPS, "two", {"data": {"value": "1"}})
+            await settled()
+            assert await host.value("two", "a") == "there before"
+            await host.configure(syncController={"adoptResources": "Enabled"})
+            await settled()
+            assert [await host.value(each, "a") for each in ("one", "two")] == ["1", "1"]
+
+    run_virtual(run())
+
+
+def test_labels_of_registrations_place_objects_and_a_registration_that_is_lost_takes_nothing_away(
+    tmp_path: Path,
+) -> None:
+    async def run() -> None:
+        async with federating(tmp_path) as (host, process):
+            await host.enable(CONFIG_MAPS)
+            for name, tier in (("a", "gold"), ("b", "silver")):
+                await host.api.merge(KUBEFED_CLUSTERS, SYSTEM, name, {"metadata": {"labels": {"tier": tier}}})
+            gold = {"clusterSelector": {"matchLabels": {"tier": "gold"}}}
+            await host.federate(CONFIG_MAPS, "web", {"data": {"value": "1"}}, gold)
+            await settled()
+            assert [await host.value("web", each) for each in "ab"] == ["1", None]
+            await host.registry.lose("a")
+            await settled(120)
+            assert [await host.value("web", each) for each in "ab"] == ["1", None]
+            await host.api.merge(KUBEFED_CLUSTERS, SYSTEM, "b", {"metadata": {"labels": {"tier": "gold"}}})
+            await settled()
+            assert [await host.value("web", each) for each in "ab"] == ["1", "1"]
+            await host.api.merge(KUBEFED_CLUSTERS, SYSTEM, "b", {"metadata": {"labels": {"tier": "old"}}})
+            await settled(120)
+            assert [await host.value("web", each) for each in "ab"] == ["1", None]
+            await host.registry.leave("b")
+            await settled()
+            assert process.federation is not None
+            assert sorted(process.federation.clusters.registered) == ["a"]
+
+    run_virtual(run())
+
+
+def test_a_controller_that_is_started_again_waits_for_the_registry_and_writes_nothing_anew(
+    tmp_path: Path,
+) -> None:
+    async def run() -> None:
+        async with running_registry(["a", "b"], tmp_path) as registry:
+            host = Host(registry)
+            await host.define(TYPE_NAMESPACES, CONFIG_MAPS)
+            async with registry.controlled(federates=True):
+                await joined(registry, "a", "b")
+                await host.enable(TYPE_NAMESPACES, CONFIG_MAPS)
+                await host.federate(TYPE_NAMESPACES, SHOP, {})
+                await host.federate(CONFIG_MAPS, "web", {"data": {"value": "1"}})
+                await settled()
+                assert [await host.value("web", each) for each in "ab"] == ["1", "1"]
+                writes = registry.world.writes()
+            async with registry.controlled(federates=True) as process:
+                await settled(120)
+                assert process.federation is not None
+                assert sorted(process.federation.types.running) == ["configmaps", "namespaces"]
+            assert registry.world.writes() == writes
+
+    run_virtual(run())
+
+
+FAMILIES = [
+    "mcs_federated_objects gauge result,type",
+    "mcs_federated_type_running gauge type",
+    "mcs_federation_queue_depth gauge type",
+    "mcs_federation_work_total counter result,type",
+]
+
+
+def test_metrics_tell_of_types_their_objects_and_the_work_on_them(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with federating(tmp_path) as (host, process):
+            await host.enable(CONFIG_MAPS)
+            await host.federate(CONFIG_MAPS, "well", {"data": {"value": "1"}})
+            await host.federate(CONFIG_MAPS, "not-well", {"data": {"value": ["no text"]}})
+            await settled()
+            scrape = await scraped(process)
+            ours = [line for line in scrape.text.splitlines() if "mcs_feder" in line]
+            assert list(Scrape("\n".join((*ours, ""))).inventory()) == FAMILIES
+            for result in ("OK", "CheckClusters"):
+                assert scrape.value("mcs_federated_objects", type="configmaps", result=result) == 1
+            assert scrape.value("mcs_federated_type_running", type="configmaps") == 1
+            assert scrape.value("mcs_federation_work_total", type="configmaps", result="succeeded") >= 2
+            assert scrape.value("mcs_federation_work_total", result="bug") == 0
+
+    run_virtual(run())
+
+
+class StandIn:
+    """A type that fails as often as a test says, and then runs."""
+
+    failures: ClassVar[dict[str, int]] = {}
+
+    def __init__(self, config: FederatedTypeConfig, opener: OpenClient) -> None:
+        self.config = config
+        self.host: Member[Any] = Member(ClusterId("host"), opener, [])
+        self.fleet: Fleet[Any] = Fleet()
+        self.federated: Cache[Any] = Cache()
+        name = config.metadata.name
+        if self.failures.get(name, 0) > 0:
+            self.failures[name] -= 1
+            raise RuntimeError("planted")
+
+    def present(self, cluster: ClusterId) -> None: ...
+
+    def is_seen(self, cluster: ClusterId) -> bool:
+        return False
+
+    async def run(self) -> None:
+        await asyncio.Event().wait()
+
+
+def test_a_type_that_fails_is_begun_again_and_again_and_stops_no_other(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with running_registry([], tmp_path) as registry:
+            host = Host(registry)
+            opener = client_opener("host", [tmp_path / "kubeconfig"], "host", registry.world.counts)
+            StandIn.failures = {"configmaps": 3}
+            types = TypesController(opener, SYSTEM, lambda config, _: StandIn(config, opener), virtual_now)
+            task = asyncio.create_task(types.run())
+            with capture_logs() as logs:
+                await host.enable(TYPE_NAMESPACES, CONFIG_MAPS)
+                await settled(5)
+                assert sorted(types.running) == ["namespaces"]
+                assert await host.status(TYPE_NAMESPACES) == RUNS
+                assert await host.status(CONFIG_MAPS) == RUNS | {"propagationController": "NotRunning"}
+                await settled(5)
+            assert sorted(types.running) == ["configmaps", "namespaces"]
+            assert await host.status(CONFIG_MAPS) == RUNS
+            failed = [each for each in logs if each["event"].startswith("begun again")]
+            assert [each["what"] for each in failed] == 3 * ["type configmaps"]
+            task.cancel()
+            await asyncio.wait([task])
+            assert types.running == {}
+
+    run_virtual(run())
