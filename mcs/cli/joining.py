@@ -23,6 +23,7 @@ from mcs.membership.access import (
     HUB,
     READER,
     Account,
+    Federation,
     access_objects,
     accounts_of,
     system_namespace,
@@ -50,7 +51,7 @@ class JoinOptions(Struct, frozen=True, kw_only=True):
     namespace: str
     clusterset: str | None
     image: str | None
-    federation: bool
+    federation: Federation
     token_life: timedelta
 
 
@@ -165,7 +166,8 @@ class Join:
         options = self._options
         objects = [system_namespace(options.namespace)]
         for account in accounts_of("hub" if self._host else "mesh"):
-            federation = options.federation and account is not READER
+            # Those of a mesh only read each other.
+            federation = options.federation if account is not READER else "none"
             objects += access_objects(account, options.namespace, federation=federation)
         if options.image is not None:
             objects += dns_objects(options.namespace, options.image)

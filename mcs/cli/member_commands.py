@@ -1,9 +1,10 @@
 """The commands about who is a member, as the command line offers them. Each imports what it needs when it runs."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 Name = Annotated[str, typer.Argument(metavar="NAME", hidden=True)]
 Names = Annotated[list[str] | None, typer.Argument(metavar="[NAME]", hidden=True)]
@@ -39,6 +40,16 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Change nothing; print t
 SYSTEM_NAMESPACE = "kube-federation-system"
 
 
+class JoinCommand(TyperCommand):
+    """Takes --federation with a value or without, which typer offers no option for."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """What is left when the options are taken."""
+        return super().parse_args(
+            ctx, ["--federation=types" if each == "--federation" else each for each in args]
+        )
+
+
 def join(
     name: Name,
     context: Context = None,
@@ -68,12 +79,13 @@ def join(
         bool, typer.Option("--no-dns", help="Install no mcs dns, and leave the cluster's CoreDNS as it is.")
     ] = False,
     federation: Annotated[
-        bool,
+        str,
         typer.Option(
-            "--federation",
-            help="Also bind a role that gathers ClusterRoles labelled mcs-controller/aggregate-to-federation.",
+            metavar="[=all]",
+            help="Also bind a role that gathers those that mcs enable makes, one for each type; with =all one that "
+            "may do everything, which it takes to propagate roles.",
         ),
-    ] = False,
+    ] = "none",
     token_life: Annotated[
         str,
         typer.Option(
@@ -87,7 +99,7 @@ def join(
     Run again, it gives a member new credentials and repairs what is missing. NAME is its cluster id from then on.
     """
     from mcs.cli.joining import JoinOptions, join_cluster
-    from mcs.cli.options import parse_life
+    from mcs.cli.options import parse_federation, parse_life
     from mcs.cli.problems import WrongOptionError
 
     if no_dns == (image is not None):
@@ -96,7 +108,7 @@ def join(
         namespace=namespace,
         clusterset=clusterset,
         image=image,
-        federation=federation,
+        federation=parse_federation(federation),
         token_life=parse_life(token_life),
     )
     join_cluster(
@@ -228,7 +240,7 @@ def _mark(
 
 def add_to(app: typer.Typer) -> None:
     """Offer the commands."""
-    app.command(short_help="Make a cluster a member.")(join)
+    app.command(cls=JoinCommand, short_help="Make a cluster a member.")(join)
     app.command(short_help="End a membership.")(leave)
     app.command(short_help="Show the members.")(clusters)
     app.command(short_help="Place nothing new on a member.")(cordon)

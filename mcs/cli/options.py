@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from datetime import timedelta
 from ipaddress import ip_address
 from pathlib import Path
+from typing import cast, get_args
 
 from mcs.cli.problems import WrongOptionError
 from mcs.controllers.processes import DnsOptions, Listen
+from mcs.membership.access import Federation
 from mcs.membership.tokens import SHORTEST_LIFE
 from mcs.membership.withdrawal import Terms, parse_grace
 from mcs.model.names import ClusterId, ServiceKey, cluster_id_error, is_dns_label
@@ -111,6 +113,16 @@ def check_registry(
             raise WrongOptionError(f"--kubeconfig-folder {folder} does not exist; correct the path")
     if not is_dns_label(namespace):
         raise WrongOptionError(f"--namespace {namespace!r} is no name of a namespace")
+
+
+def parse_federation(text: str) -> Federation:
+    """What a member lets federation do. Raises WrongOptionError."""
+    for each in get_args(Federation):
+        if text == each:
+            return cast("Federation", each)
+    raise WrongOptionError(
+        f"--federation={text} is not known; write --federation for the types that are enabled, or --federation=all"
+    )
 
 
 def check_federation(federation: bool, registry: bool, targets: str) -> None:

@@ -61,6 +61,18 @@ DNS: tuple[Rule, ...] = (
 """What `mcs dns` asks of its own cluster."""
 
 
+EVERYTHING: tuple[Rule, ...] = (
+    _rule("*", ["*"], *TARGET_VERBS),
+    # An API server lets nobody write a role that may do more than he may himself, but who has these verbs.
+    _rule(_RBAC, ["clusterroles", "roles"], "bind", "escalate"),
+)
+"""What it takes to propagate any kind, roles included."""
+
+Federation = Literal["none", "types", "all"]
+"""What an account may do besides in a member: nothing; what ClusterRoles with FEDERATION_LABEL say, which each type has
+one of (`type_role`); EVERYTHING."""
+
+
 class Account(Struct, frozen=True):
     """A ServiceAccount of a member and what it may do there."""
 
@@ -93,11 +105,10 @@ def system_namespace(name: str) -> Manifest:
     return manifest(NAMESPACES, name, metadata={"labels": labels()})
 
 
-def access_objects(account: Account, namespace: str, *, federation: bool = False) -> Iterator[Manifest]:
-    """The account, its rights, and the right to ask for tokens of its own.
-
-    With `federation` it has a second role, which is empty: a ClusterRole with FEDERATION_LABEL adds its rules to it.
-    """
+def access_objects(
+    account: Account, namespace: str, *, federation: Federation = "none"
+) -> Iterator[Manifest]:
+    """The account, its rights, the right to ask for tokens of its own, and those that federation takes."""
     metadata = {"labels": labels("access")}
     yield manifest(
         SERVICE_ACCOUNTS, account.name, namespace, metadata=metadata, automountServiceAccountToken=False
@@ -119,12 +130,12 @@ def access_objects(account: Account, namespace: str, *, federation: bool = False
         roleRef={"apiGroup": _RBAC, "kind": "Role", "name": account.name},
         subjects=_subjects(account.name, namespace),
     )
-    if federation:
+    if federation != "none":
         name = f"{account.name}-federation"
         selector = {"matchLabels": {FEDERATION_LABEL: "true"}}
-        yield manifest(
-            CLUSTER_ROLES, name, metadata=metadata, aggregationRule={"clusterRoleSelectors": [selector]}
-        )
+        gathered = {"aggregationRule": {"clusterRoleSelectors": [selector]}}
+        rights: dict[str, Any] = gathered if federation == "types" else {"rules": list(EVERYTHING)}
+        yield manifest(CLUSTER_ROLES, name, metadata=metadata, **rights)
         yield cluster_binding(name, name, account.name, namespace, "access")
 
 

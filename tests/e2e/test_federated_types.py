@@ -2,140 +2,27 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, ClassVar
 
 import msgspec
-from structlog.testing import capture_logs
 
-from mcs.controllers.federation.clusters import OpenClient
-from mcs.controllers.federation.types import TypesController
-from mcs.controllers.processes import ControllerProcess, client_opener
 from mcs.model.federated import (
     FEDERATED_TYPE_CONFIGS,
-    KUBEFED_CONFIGS,
-    FederatedTypeConfig,
-    federated_resource,
     target_resource,
 )
-from mcs.model.names import ClusterId
 from mcs.model.resources import KUBEFED_CLUSTERS
-from mcs.runtime.cache import Cache
-from mcs.runtime.fleet import Fleet, Member
 from mcs.testing.virtual_time import run_virtual
 from tests.e2e.federated_world import (
     CONFIG_MAPS,
     DEPLOYMENTS,
     TYPE_NAMESPACES,
-    definition,
     type_config,
 )
-from tests.e2e.registry_world import SHOP, SYSTEM, Registry, joined, running_registry, settled
+from tests.e2e.registry_world import SHOP, SYSTEM, joined, running_registry, settled
 from tests.e2e.scraping import Scrape, fetched, scraped
-from tests.scenarios.world import CUSTOM_RESOURCE_DEFINITIONS, virtual_now
+from tests.e2e.types_world import RUNS, Host, Json, federating
 
-Json = dict[str, Any]
-ALL: Json = {"clusterSelector": {}}
 HELD = "core.kubefed.io/federated-type-config"
-
-
-class Host:
-    """What users do with types and federated objects, and what comes of it."""
-
-    def __init__(self, registry: Registry) -> None:
-        self.registry = registry
-        self.api = registry.host
-
-    async def define(self, *configs: FederatedTypeConfig) -> None:
-        """Apply the definitions of federated kinds."""
-        for config in configs:
-            await self.api.apply(CUSTOM_RESOURCE_DEFINITIONS, definition(config))
-
-    async def enable(self, *configs: FederatedTypeConfig, name: str = "", **spec: Any) -> None:
-        """Apply type configurations."""
-        for config in configs:
-            found = msgspec.to_builtins(config)
-            await self.api.apply(
-                FEDERATED_TYPE_CONFIGS,
-                {
-                    "apiVersion": "core.kubefed.io/v1beta1",
-                    "kind": "FederatedTypeConfig",
-                    "metadata": {"namespace": SYSTEM, "name": name or config.metadata.name},
-                    "spec": found["spec"] | spec,
-                },
-            )
-
-    async def config(self, config: FederatedTypeConfig) -> Json | None:
-        """A type configuration as it stands."""
-        return await self.api.get(FEDERATED_TYPE_CONFIGS, SYSTEM, config.metadata.name)
-
-    async def status(self, config: FederatedTypeConfig) -> Any:
-        """What a type configuration says of itself."""
-        found = await self.config(config)
-        assert found is not None
-        return found.get("status")
-
-    async def federate(
-        self, config: FederatedTypeConfig, name: str, template: Json, placement: Json | None = None
-    ) -> None:
-        """Apply a federated object, for all clusters unless a placement is given."""
-        resource = federated_resource(config)
-        await self.api.apply(
-            resource,
-            {
-                "apiVersion": resource.api_version,
-                "kind": resource.kind,
-                "metadata": {"name": name, "namespace": SHOP},
-                "spec": {"template": template, "placement": placement or ALL},
-            },
-        )
-
-    async def made(self, config: FederatedTypeConfig, name: str, cluster: str) -> Json | None:
-        """An object in a member."""
-        return await self.registry.world.apis[cluster].get(target_resource(config), SHOP, name)
-
-    async def value(self, name: str, cluster: str) -> str | None:
-        """What a ConfigMap of a member says."""
-        found = await self.made(CONFIG_MAPS, name, cluster)
-        return found["data"]["value"] if found is not None else None
-
-    async def told(self, name: str) -> set[str]:
-        """The reasons of the Events about an object of the system namespace."""
-        return {reason for about, reason in await self.registry.events() if about == name}
-
-    async def configure(self, **spec: Any) -> None:
-        """Apply the KubeFedConfig."""
-        await self.api.apply(
-            KUBEFED_CONFIGS,
-            {
-                "apiVersion": "core.kubefed.io/v1beta1",
-                "kind": "KubeFedConfig",
-                "metadata": {"namespace": SYSTEM, "name": "kubefed"},
-                "spec": spec,
-            },
-        )
-
-
-@asynccontextmanager
-async def federating(
-    folder: Path, members: Sequence[str] = ("a", "b")
-) -> AsyncIterator[tuple[Host, ControllerProcess]]:
-    """The namespace federated everywhere, a definition of FederatedConfigMaps, and a controller."""
-    async with running_registry(members, folder) as registry:
-        host = Host(registry)
-        await host.define(TYPE_NAMESPACES, CONFIG_MAPS)
-        async with registry.controlled(federates=True) as process:
-            await joined(registry, *members)
-            await host.enable(TYPE_NAMESPACES)
-            await host.federate(TYPE_NAMESPACES, SHOP, {})
-            await settled()
-            yield host, process
-
-
-RUNS = {"observedGeneration": 1, "propagationController": "Running", "statusController": "NotRunning"}
 
 
 def test_types_are_enabled_disabled_and_enabled_again_at_run_time_and_nothing_is_deleted(
@@ -370,55 +257,5 @@ def test_metrics_tell_of_types_their_objects_and_the_work_on_them(tmp_path: Path
             assert scrape.value("mcs_federated_type_running", type="configmaps") == 1
             assert scrape.value("mcs_federation_work_total", type="configmaps", result="succeeded") >= 2
             assert scrape.value("mcs_federation_work_total", result="bug") == 0
-
-    run_virtual(run())
-
-
-class StandIn:
-    """A type that fails as often as a test says, and then runs."""
-
-    failures: ClassVar[dict[str, int]] = {}
-
-    def __init__(self, config: FederatedTypeConfig, opener: OpenClient) -> None:
-        self.config = config
-        self.host: Member[Any] = Member(ClusterId("host"), opener, [])
-        self.fleet: Fleet[Any] = Fleet()
-        self.federated: Cache[Any] = Cache()
-        name = config.metadata.name
-        if self.failures.get(name, 0) > 0:
-            self.failures[name] -= 1
-            raise RuntimeError("planted")
-
-    def present(self, cluster: ClusterId) -> None: ...
-
-    def is_seen(self, cluster: ClusterId) -> bool:
-        return False
-
-    async def run(self) -> None:
-        await asyncio.Event().wait()
-
-
-def test_a_type_that_fails_is_begun_again_and_again_and_stops_no_other(tmp_path: Path) -> None:
-    async def run() -> None:
-        async with running_registry([], tmp_path) as registry:
-            host = Host(registry)
-            opener = client_opener("host", [tmp_path / "kubeconfig"], "host", registry.world.counts)
-            StandIn.failures = {"configmaps": 3}
-            types = TypesController(opener, SYSTEM, lambda config, _: StandIn(config, opener), virtual_now)
-            task = asyncio.create_task(types.run())
-            with capture_logs() as logs:
-                await host.enable(TYPE_NAMESPACES, CONFIG_MAPS)
-                await settled(5)
-                assert sorted(types.running) == ["namespaces"]
-                assert await host.status(TYPE_NAMESPACES) == RUNS
-                assert await host.status(CONFIG_MAPS) == RUNS | {"propagationController": "NotRunning"}
-                await settled(5)
-            assert sorted(types.running) == ["configmaps", "namespaces"]
-            assert await host.status(CONFIG_MAPS) == RUNS
-            failed = [each for each in logs if each["event"].startswith("begun again")]
-            assert [each["what"] for each in failed] == 3 * ["type configmaps"]
-            task.cancel()
-            await asyncio.wait([task])
-            assert types.running == {}
 
     run_virtual(run())

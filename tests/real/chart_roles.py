@@ -39,9 +39,14 @@ ROLES: dict[str, Manifest] = {
     "member": IMAGE,
     "hub": IMAGE | HUB | {"member": {"enabled": False}},
     "hub with a registry": IMAGE | REGISTRY | {"member": {"enabled": False}},
+    "hub with federation": IMAGE
+    | {"controller": REGISTRY["controller"] | {"federation": {"enabled": True}}}
+    | {"member": {"enabled": False}},
     "both": IMAGE | HUB,
     "both, with every option": IMAGE | OPTIONS | {"controller": HUB["controller"] | PLACEMENT},
     "member without DNS": {"member": {"dns": {"enabled": False}}},
+    "member of a federation": IMAGE | {"member": {"access": {"federation": "types"}}},
+    "member that allows everything": IMAGE | {"member": {"access": {"federation": "all"}}},
     "mesh": IMAGE | MESH,
     "mesh, with every option": IMAGE | OPTIONS | MESH | {"controller": MESH["controller"] | PLACEMENT},
 }
@@ -78,14 +83,21 @@ def _access(account: str) -> set[str]:
     return {f"{kind}/{account}" for kind in ("ServiceAccount", "ClusterRole", "ClusterRoleBinding")}
 
 
+_FEDERATION = {"ClusterRole/mcs-hub-federation", "ClusterRoleBinding/mcs-hub-federation"}
+
 OBJECTS = {
     "member": _access("mcs-hub") | _DNS,
     "hub": _CONTROLLER,
     "hub with a registry": _CONTROLLER
     | {"Role/mcs-controller-registry", "RoleBinding/mcs-controller-registry"},
+    "hub with federation": _CONTROLLER
+    | {"Role/mcs-controller-registry", "RoleBinding/mcs-controller-registry"}
+    | {"ClusterRole/mcs-controller-federation", "ClusterRoleBinding/mcs-controller-federation"},
     "both": _access("mcs-hub") | _DNS | _CONTROLLER,
     "both, with every option": _access("mcs-hub") | _DNS | _CONTROLLER | _OPTIONS,
     "member without DNS": _access("mcs-hub"),
+    "member of a federation": _access("mcs-hub") | _FEDERATION | _DNS,
+    "member that allows everything": _access("mcs-hub") | _FEDERATION | _DNS,
     "mesh": _access("mcs-reader") | _access("mcs-controller") | _DNS | _CONTROLLER,
 }
 OBJECTS["mesh, with every option"] = OBJECTS["mesh"] | _OPTIONS

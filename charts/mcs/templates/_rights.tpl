@@ -25,6 +25,31 @@
 {{ include "mcs.name" . }}-{{ ternary "reader" "hub" (eq .Values.shape "mesh") }}
 {{- end -}}
 
+{{/* What it takes to propagate any kind to a member, roles included. */}}
+{{- define "mcs.federationEverything" -}}
+- {apiGroups: ["*"], resources: ["*"], verbs: [get, list, watch, create, patch, delete]}
+# An API server lets nobody write a role that may do more than he may himself, but who has these verbs.
+- {apiGroups: [rbac.authorization.k8s.io], resources: [clusterroles, roles], verbs: [bind, escalate]}
+{{- end -}}
+
+{{/* What federation asks of the host, in the namespace of the registrations alone. */}}
+{{- define "mcs.typesRules" -}}
+- {apiGroups: [core.kubefed.io], resources: [federatedtypeconfigs], verbs: [list, watch, patch]}
+- {apiGroups: [core.kubefed.io], resources: [federatedtypeconfigs/status], verbs: [patch]}
+- {apiGroups: [core.kubefed.io], resources: [kubefedconfigs], verbs: [list, watch]}
+{{- end -}}
+
+{{/* What federation asks of the host, in all namespaces. */}}
+{{- define "mcs.federatedRules" -}}
+# Which kinds there are in this group is known to who enables them.
+- {apiGroups: [types.kubefed.io], resources: ["*"], verbs: [list, watch, patch]}
+- {apiGroups: [core.kubefed.io], resources: [clusterpropagatedversions, propagatedversions], verbs: [list, watch, create, patch, delete]}
+- {apiGroups: [core.kubefed.io], resources: [clusterpropagatedversions/status, propagatedversions/status], verbs: [patch]}
+# Whether a member is the host itself is seen by the uid of a namespace.
+- {apiGroups: [""], resources: [namespaces], verbs: [get]}
+- {apiGroups: [""], resources: [events], verbs: [create]}
+{{- end -}}
+
 {{/* What a controller asks of the host, in the namespace of the registrations alone. */}}
 {{- define "mcs.registryRules" -}}
 # Tokens that end are replaced there.

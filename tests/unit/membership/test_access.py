@@ -9,7 +9,17 @@ from typing import Any
 import pytest
 import yaml
 
-from mcs.membership.access import DNS, HOME, HUB, READER, READING, WRITING, Rule, access_objects
+from mcs.membership.access import (
+    DNS,
+    EVERYTHING,
+    HOME,
+    HUB,
+    READER,
+    READING,
+    WRITING,
+    Rule,
+    access_objects,
+)
 
 TEMPLATES = Path(__file__).parents[3] / "charts" / "mcs" / "templates"
 
@@ -31,6 +41,7 @@ def rules_of(file: str, name: str) -> list[dict[str, Any]]:
     [
         ("_rights.tpl", "mcs.readingRules", READING),
         ("_rights.tpl", "mcs.writingRules", WRITING),
+        ("_rights.tpl", "mcs.federationEverything", EVERYTHING),
     ],
 )
 def test_the_rules_are_those_of_the_chart(file: str, name: str, rules: tuple[Rule, ...]) -> None:
@@ -61,13 +72,28 @@ def test_an_account_may_ask_for_tokens_of_its_own_and_of_nobody_else(account: An
 
 
 def test_the_role_for_federation_is_there_only_when_it_is_asked_for() -> None:
-    names = {each.name for each in access_objects(HUB, "ns", federation=True)}
+    names = {each.name for each in access_objects(HUB, "ns", federation="types")}
     assert names - {each.name for each in access_objects(HUB, "ns")} == {"mcs-hub-federation"}
     (role,) = (
         each.document
-        for each in access_objects(HUB, "ns", federation=True)
+        for each in access_objects(HUB, "ns", federation="types")
         if each.name == "mcs-hub-federation" and each.resource.kind == "ClusterRole"
     )
     selector = {"matchLabels": {"mcs-controller/aggregate-to-federation": "true"}}
     assert role["aggregationRule"] == {"clusterRoleSelectors": [selector]}
     assert "rules" not in role
+
+
+def test_only_the_explicit_wide_choice_lets_federation_do_everything_and_write_roles() -> None:
+    found = {each.name: each.document for each in access_objects(HUB, "ns", federation="all")}
+    roles = [
+        each.document
+        for each in access_objects(HUB, "ns", federation="all")
+        if each.resource.kind == "ClusterRole" and each.name == "mcs-hub-federation"
+    ]
+    assert [each["rules"] for each in roles] == [list(EVERYTHING)]
+    assert "aggregationRule" not in roles[0]
+    assert {"bind", "escalate"} <= {verb for rule in EVERYTHING for verb in rule["verbs"]}
+    narrow = str([each.document for each in access_objects(HUB, "ns", federation="types")])
+    assert not any(verb in narrow for verb in ("*", "bind", "escalate"))
+    assert found["mcs-hub-federation"]["subjects"][0]["name"] == "mcs-hub"
