@@ -34,7 +34,7 @@ SHAPES: tuple[Shape, ...] = ("hub", "mesh")
 
 def test_a_leave_removes_everything_that_a_join_brings() -> None:
     accounts = [account for shape in SHAPES for account in accounts_of(shape)]
-    joined = [each for account in accounts for each in access_objects(account, "ns", federation=True)]
+    joined = [each for account in accounts for each in access_objects(account, "ns", federation="types")]
     joined += [*dns_objects("ns", "image"), *properties(EU, "prod", Identity())]
     removed = {*access_left(), *dns_left(), *properties_left()}
     assert {(each.resource.kind, each.name) for each in joined} == {
