@@ -57,12 +57,14 @@ class DrainedWorkload(Struct, frozen=True, kw_only=True):
     """A federated workload with replicas in the cluster, or that was to have some there.
 
     `wanted` and `ready` are its replicas in all other clusters together, `here` those that this cluster still has.
+    Until its replicas `are_planned` without this cluster, `wanted` does not tell how many are to be elsewhere.
     """
 
     name: str
     wanted: int
     ready: int
     here: int
+    are_planned: bool = True
 
 
 class ObservedDrain(Struct, frozen=True, kw_only=True):
@@ -110,7 +112,7 @@ def decide_drain(observed: ObservedDrain) -> Drain:
 
 def _stage(observed: ObservedDrain) -> tuple[Stage, str, float | None]:
     moved = [each for each in observed.services if not each.is_only_here]
-    remaining = [each for each in observed.workloads if each.here and each.wanted]
+    remaining = [each for each in observed.workloads if each.here and (each.wanted or not each.are_planned)]
     if not remaining and not any(each.shown for each in moved):
         return (
             Stage.DRAINED,
@@ -131,8 +133,10 @@ def _stage(observed: ObservedDrain) -> tuple[Stage, str, float | None]:
 def _short(observed: ObservedDrain, moved: list[DrainedService]) -> str:
     workloads = [
         f"{each.name} has {each.ready} of {each.wanted} replicas ready elsewhere"
+        if each.are_planned
+        else f"{each.name} is still to be planned without this cluster"
         for each in sorted(observed.workloads, key=lambda each: each.name)
-        if each.ready < each.wanted
+        if each.ready < each.wanted or not each.are_planned
     ]
     services = [
         f"{each.key} is short of endpoints in {_listed(each.short_in)}"

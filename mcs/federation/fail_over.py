@@ -36,6 +36,7 @@ Standing = Literal[
     "Lost",
     "Returned",
     "Evicted",
+    "Draining",
     "Drained",
 ]
 """Why it takes that part, as the reason of a status."""
@@ -51,6 +52,7 @@ PARTS: Mapping[Standing, Part] = {
     "Lost": "leave",
     "Returned": "leave",
     "Evicted": "move",
+    "Draining": "leave",
     "Drained": "move",
 }
 
@@ -75,12 +77,17 @@ class Terms(Struct, frozen=True):
 
 
 class ObservedCluster(Struct, frozen=True, kw_only=True):
-    """What a registration tells. `since` is from when on it is ready, or not; None when it was never probed."""
+    """What a registration tells. `since` is from when on it is ready, or not; None when it was never probed.
+
+    A cluster that `is_draining` is emptied in the order of `draining`: others are made ready to stand in for it. It
+    `is_drained` once its replicas are to go.
+    """
 
     cluster: ClusterId
     is_ready: bool
     since: datetime | None = None
     is_cordoned: bool = False
+    is_draining: bool = False
     is_drained: bool = False
     taints: Sequence[Taint] = ()
 
@@ -126,6 +133,11 @@ def standings(
             continue
         if not each.is_ready and (each.since is None or is_cut_off):
             found[cluster] = _not_judged(each)
+            continue
+        if each.is_ready and each.is_draining:
+            found[cluster] = Stands(
+                "Draining", "is drained, and keeps what it has until others stand in for it"
+            )
             continue
         back = each.since + terms.hold_down if cluster in out and each.since else now
         leaving, turn = leaves[cluster], turns.get(cluster)

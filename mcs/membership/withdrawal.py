@@ -32,12 +32,12 @@ class Terms(Struct, frozen=True):
     """What holds for a member that is unreachable, and for one that is drained.
 
     `grace` is how long an outage is borne before endpoints are withdrawn; zero: for ever. `is_drained` when an operator
-    wants the member drained, whatever its state.
+    wants the member drained, whatever its state; None while it is not known whether it is its turn.
     """
 
     policy: Policy = "drain"
     grace: timedelta = DEFAULT_GRACE
-    is_drained: bool = False
+    is_drained: bool | None = False
 
 
 def parse_grace(text: str) -> timedelta | None:
@@ -142,6 +142,8 @@ def decide(members: Iterable[ObservedMember], sighted: timedelta | None = None) 
 
 def _decision(member: ObservedMember, cut_off: str, sighted: timedelta | None) -> Decision:
     outage = member.outage
+    if member.terms.is_drained is None and outage is None:
+        return Decision("leave", "is to be drained by an operator")
     if member.terms.is_drained:
         return Decision("withdraw", "is drained by an operator", is_away=outage is not None)
     if outage is None:

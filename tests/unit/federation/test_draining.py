@@ -45,6 +45,15 @@ def drain(*services: DrainedService, of: tuple[DrainedWorkload, ...] = (), **tol
             None,
         ),
         (
+            "it is not planned yet how many are to be elsewhere",
+            [],
+            [DrainedWorkload(name="web", wanted=0, ready=0, here=3, are_planned=False)],
+            60.0,
+            Stage.RAISING,
+            "Others are made ready to stand in: web is still to be planned without this cluster.",
+            None,
+        ),
+        (
             "one importer does not show them all yet",
             [web(2, EAST, WEST, west=1)],
             [workload()],

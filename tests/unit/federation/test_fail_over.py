@@ -25,6 +25,7 @@ def _cluster(
         is_ready=state == "ready",
         since=None if seconds is None else NOW - timedelta(seconds=seconds),
         is_cordoned="cordoned" in marks,
+        is_draining="draining" in marks,
         is_drained="drained" in marks,
         taints=taints,
     )
@@ -61,6 +62,8 @@ OTHERS = (WELL, _cluster("y", "ready"), _cluster("x", "ready"))
         ("just back, but it was not given up", _cluster("a", "ready", 5), "", "Ready", "share", None),
         ("cordoned", _cluster("a", "ready", marks="cordoned"), "", "Cordoned", "keep", None),
         ("drained", _cluster("a", "ready", marks="drained cordoned"), "", "Drained", "move", None),
+        ("being drained", _cluster("a", "ready", marks="draining cordoned"), "", "Draining", "leave", None),
+        ("being drained and away", _cluster("a", "away", 60, marks="draining"), "", "Lost", "leave", None),
         ("cordoned and away", _cluster("a", "away", 60, marks="cordoned"), "", "Lost", "leave", None),
     ],
 )

@@ -29,7 +29,7 @@ def member(
     *,
     policy: Policy = "drain",
     grace: float = 300,
-    drained: bool = False,
+    drained: bool | None = False,
     reachable: bool | None = None,
 ) -> ObservedMember:
     """A member that has been away for so many seconds; None: it is reachable unless said otherwise."""
@@ -59,6 +59,8 @@ OTHERS = (member("a"), member("b"), member("c"))
         ("kept within the grace, too", member(away=1, policy="keep"), "serve", None),
         ("whoever is drained is withdrawn while it is reachable", member(drained=True), "withdraw", None),
         ("and while it is away", member(away=1, drained=True), "withdraw", None),
+        ("whose turn to be drained is not known is left", member(drained=None), "leave", None),
+        ("but withdrawn after an outage", member(away=300, drained=None), "withdraw", None),
         ("also where outages are kept", member(drained=True, policy="keep"), "withdraw", None),
     ],
 )

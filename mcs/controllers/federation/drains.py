@@ -1,0 +1,226 @@
+"""Drains clusters in the order that `mcs.federation.draining` decides: looks at workloads, services and importers.
+
+Who withdraws endpoints, and who plans replicas, asks here how far a drain is. A workload that no preference plans stays
+where its author placed it.
+"""
+
+import asyncio
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
+
+import structlog
+
+from mcs.controllers.clusters import ClusterCaches, Work
+from mcs.controllers.federation.clusters import FederatedType
+from mcs.federation.draining import (
+    Drain,
+    DrainedService,
+    DrainedWorkload,
+    ObservedDrain,
+    decide_drain,
+)
+from mcs.model.federated import FederatedObject
+from mcs.model.names import ClusterId, ServiceKey
+from mcs.model.scheduling import PreferenceStatus
+from mcs.model.services import Service
+from mcs.runtime.fleet import Fleet, Reachability
+
+log = structlog.get_logger(__name__)
+
+PERIOD = 1.0
+"""Seconds between looks while a cluster is drained: importers show what they show without telling anybody."""
+
+LONGEST_TTL = 30.0
+"""Seconds for which a resolver may give an answer of `mcs dns` at most, whatever TTL that was started with."""
+
+PLANNED_WITHOUT = frozenset({"Draining", "Drained"})
+"""Reasons of a cluster in the status of a preference that was planned without it."""
+
+PreferenceOf = Callable[[FederatedType, ServiceKey], PreferenceStatus | None]
+"""The status of the preference that plans a federated object; None where none does."""
+
+
+class DrainController:
+    """Holds the `drains`, by cluster. `drained` tells which clusters are to be, `types` what is federated.
+
+    Until all that is federated `is_known`, no drain goes on, and none is taken back. `on_change` is called after any
+    of them has another stage or message.
+    """
+
+    def __init__(
+        self,
+        fleet: Fleet[Work],
+        drained: Callable[[], Collection[ClusterId]],
+        types: Callable[[], Iterable[FederatedType]],
+        preference_of: PreferenceOf,
+        is_known: Callable[[], bool],
+        on_change: Callable[[], None],
+    ) -> None:
+        self.drains: Mapping[ClusterId, Drain] = {}
+        self._fleet = fleet
+        self._drained = drained
+        self._types = types
+        self._preference_of = preference_of
+        self._is_known = is_known
+        self._on_change = on_change
+        self._unseen_since: dict[ClusterId, float] = {}
+        self._woken = asyncio.Event()
+
+    def wake(self) -> None:
+        """Which clusters are to be drained may have changed."""
+        self._woken.set()
+
+    async def run(self) -> None:
+        """Look at what is drained until cancelled."""
+        while True:
+            self._woken.clear()
+            self._look()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(PERIOD if self._drained() else None):
+                    await self._woken.wait()
+
+    def is_withdrawn(self, cluster: ClusterId) -> bool | None:
+        """Whether the endpoints of a cluster that is to be drained are to be withdrawn by now; None: not known yet."""
+        drain = self.drains.get(cluster)
+        return drain.is_withdrawn if drain is not None else None
+
+    def is_removed(self, cluster: ClusterId) -> bool:
+        """Whether the replicas of a cluster that is to be drained are to go by now."""
+        drain = self.drains.get(cluster)
+        return drain is not None and drain.is_removed
+
+    def _look(self) -> None:
+        if not self._is_known():
+            return
+        clusters = sorted(set(self._drained()) & self._fleet.members.keys())
+        now = {cluster: decide_drain(self.observe(cluster)) for cluster in clusters}
+        before, self.drains = self.drains, now
+        self._unseen_since = {each: since for each, since in self._unseen_since.items() if each in now}
+        for cluster, drain in now.items():
+            if (was := before.get(cluster)) is None or was.stage is not drain.stage:
+                log.info("drain of cluster", cluster=cluster, stage=drain.stage, message=drain.message)
+        told = {cluster: (each.stage, each.message) for cluster, each in now.items()}
+        if told != {cluster: (each.stage, each.message) for cluster, each in before.items()}:
+            self._on_change()
+
+    def observe(self, cluster: ClusterId) -> ObservedDrain:
+        """What decides how far the drain of this member is."""
+        planned = list(self._planned())
+        services = tuple(self._services(cluster, planned))
+        workloads = tuple(each.without(cluster, self._gone(cluster)) for each in planned)
+        is_shown = any(each.shown for each in services if not each.is_only_here)
+        moment = asyncio.get_running_loop().time()
+        if is_shown:
+            self._unseen_since.pop(cluster, None)
+        since = self._unseen_since.setdefault(cluster, moment) if not is_shown else None
+        return ObservedDrain(
+            services=services,
+            workloads=tuple(each for each in workloads if each.here or each.wanted),
+            unseen_for=None if since is None else moment - since,
+            longest_ttl=LONGEST_TTL,
+        )
+
+    def _gone(self, cluster: ClusterId) -> frozenset[ClusterId]:
+        """The clusters that cannot stand in for anybody."""
+        return frozenset(self._drained()) | {cluster}
+
+    def _planned(self) -> Iterable["_Workload"]:
+        for type_ in self._types():
+            for federated in type_.federated:
+                status = self._preference_of(type_, federated.key)
+                if status is not None:
+                    yield _Workload(type_, federated, status)
+
+    def _services(self, cluster: ClusterId, planned: list["_Workload"]) -> Iterable[DrainedService]:
+        caches = {each: ClusterCaches.of(member.caches) for each, member in self._fleet.members.items()}
+        importers = {
+            each: held
+            for each, held in caches.items()
+            if self._fleet.members[each].reachability is Reachability.REACHABLE
+        }
+        gone = self._gone(cluster)
+        for export in sorted(caches[cluster].exports, key=lambda each: each.key):
+            shows = {
+                each: _ready_by_source(held, export.key)
+                for each, held in importers.items()
+                if held.imports.get(export.key) is not None
+            }
+            elsewhere = {
+                each: sum(count for source, count in counts.items() if source not in gone)
+                for each, counts in shows.items()
+            }
+            behind = [each for each in planned if each.is_behind(caches[cluster].services.get(export.key))]
+            exporters = {
+                each for each, held in caches.items() if held.exports.get(export.key) is not None
+            } - gone
+            wanted = (
+                sum(each.planned_in(exporters) for each in behind)
+                if behind
+                else min(1, max(elsewhere.values(), default=0))
+            )
+            yield DrainedService(
+                key=export.key,
+                wanted=wanted,
+                elsewhere=elsewhere,
+                shown=frozenset(each for each, counts in shows.items() if counts.get(cluster)),
+            )
+
+
+class _Workload:
+    """A federated workload that a preference plans."""
+
+    def __init__(self, type_: FederatedType, federated: FederatedObject, status: PreferenceStatus) -> None:
+        self._type = type_
+        self._federated = federated
+        self._status = status
+        self._replicas = {each.name: each.replicas for each in status.clusters}
+
+    def planned_in(self, clusters: Collection[ClusterId]) -> int:
+        """How many replicas these clusters are to have together."""
+        return sum(count for cluster, count in self._replicas.items() if cluster in clusters)
+
+    def without(self, cluster: ClusterId, gone: Collection[ClusterId]) -> DrainedWorkload:
+        """How it stands when the cluster goes, and others that are `gone` cannot stand in."""
+        others = self._replicas.keys() - gone
+        reasons = {each.reason for each in self._status.clusters if each.name == cluster}
+        return DrainedWorkload(
+            name=str(self._federated.key),
+            wanted=self.planned_in(others),
+            ready=sum(self._number(each, "status", "readyReplicas") for each in others),
+            here=self._number(cluster, "spec", "replicas"),
+            are_planned=not reasons or reasons <= PLANNED_WITHOUT,
+        )
+
+    def is_behind(self, service: Service | None) -> bool:
+        """Whether the Service selects its pods."""
+        if service is None or not service.spec.selector:
+            return False
+        metadata = self._federated.metadata
+        if metadata.namespace != service.metadata.namespace:
+            return False
+        labels = _labels_of_pods(self._federated)
+        return all(labels.get(key) == value for key, value in service.spec.selector.items())
+
+    def _number(self, cluster: ClusterId, part: str, name: str) -> int:
+        cache = self._type.present(cluster)
+        found = cache.get(self._federated.key) if cache is not None else None
+        within = found.document.get(part) if found is not None else None
+        number = within.get(name) if isinstance(within, dict) else None
+        return number if isinstance(number, int) else 0
+
+
+def _labels_of_pods(federated: FederatedObject) -> Mapping[str, object]:
+    """Those of the pod template; what a user wrote may be anything."""
+    found: object = federated.spec.template
+    for name in ("spec", "template", "metadata", "labels"):
+        found = found.get(name) if isinstance(found, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def _ready_by_source(caches: ClusterCaches, key: ServiceKey) -> dict[ClusterId, int]:
+    """How many ready endpoints of each cluster an importer shows."""
+    counts: dict[ClusterId, int] = {}
+    for mirror in caches.slices.by("mirrored", key):
+        source = ClusterId(mirror.source_cluster)
+        counts[source] = counts.get(source, 0) + sum(each.is_ready for each in mirror.endpoints or ())
+    return counts
