@@ -43,6 +43,7 @@ from mcs.membership.registry import (
     RegistryPlan,
     plan_registry,
 )
+from mcs.membership.tokens import Told
 from mcs.model.actions import Action, Patch
 from mcs.model.meta import timestamp
 from mcs.model.names import ClusterId, ServiceKey
@@ -132,6 +133,8 @@ class RegistryController:
         self.tokens = TokenKeeper(
             HOST, self._tokens_held, self._store, clock, self.look_again, self._may_write
         )
+        self.conditions: list[Callable[[ClusterId], tuple[Told, ...]]] = [self.tokens.told]
+        """What registrations tell beside the health of their clusters."""
         self._kubeconfigs = KubeconfigSources(
             options.namespace, options.kubeconfigs, options.allowed_programs, self.look_again
         )
@@ -300,7 +303,7 @@ class RegistryController:
                 is_member=cluster is not None,
                 is_clean=name in leaving and self._is_clean(leaving[name]),
                 cluster_uid=self._uids.known(cluster) if cluster else "",
-                token=self.tokens.told(cluster) if cluster else None,
+                told=tuple(each for told in self.conditions for each in told(cluster)) if cluster else (),
             )
             actions += plan_registration(observed)
         return tuple(actions)

@@ -72,9 +72,9 @@ class TokenKeeper:
         lives = ((each.cluster, _life(each)) for each in self._observe())
         return {cluster: life for cluster, life in lives if life is not None}
 
-    def told(self, cluster: ClusterId) -> Told | None:
-        """What the registration of a member is to say of its token; None while nothing is known."""
-        return self._told.get(cluster)
+    def told(self, cluster: ClusterId) -> tuple[Told, ...]:
+        """What the registration of a member is to say of its token; nothing while that is not known."""
+        return (self._told[cluster],) if cluster in self._told else ()
 
     async def run(self) -> None:
         """Look again and again until cancelled. No member that does not answer keeps another one waiting."""

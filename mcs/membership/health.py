@@ -4,6 +4,8 @@ A state is left when so many probes in a row say the contrary, and for nothing l
 the last change instead, by which one failed probe marks a cluster that has long been well). Probing is left to others.
 """
 
+from collections.abc import Iterable
+
 from msgspec import Struct
 
 from mcs.model.names import ClusterId
@@ -142,29 +144,27 @@ def desired_status(
     probe: Probe | None,
     now: str,
     refusal: tuple[str, str] | None = None,
-    token: tuple[str, bool, str, str] | None = None,
+    told: Iterable[tuple[str, bool, str, str]] = (),
 ) -> KubeFedClusterStatus:
     """What the registration is to say; equal to what it says while nothing has changed, whatever the time is.
 
-    `refusal` are reason and message of a registration that is not worked with as it stands, `token` a condition of its
-    token. Version, zones and region
-    that are not told stay as they were last known; those of the spec go first.
+    `refusal` are reason and message of a registration that is not worked with as it stands, `told` further conditions.
+    Version, zones and region that are not told stay as they were last known; those of the spec go first.
     """
     said = list(_said_of(probe)) if probe is not None else []
     if refusal is not None:
         said.append((REFUSED, True, *refusal))
-    if token is not None:
-        said.append(token)
+    said += told
     present, spec = registration.status, registration.spec
-    told = probe if isinstance(probe, Answered) else Answered(False)
+    answered = probe if isinstance(probe, Answered) else Answered(False)
     desired = KubeFedClusterStatus(
         conditions=tuple(
             _condition(registration, type_, holds, reason, message, now)
             for type_, holds, reason, message in said
         ),
-        kubernetes_version=told.version or present.kubernetes_version,
-        zones=spec.zones or told.zones or present.zones,
-        region=spec.region or told.region or present.region,
+        kubernetes_version=answered.version or present.kubernetes_version,
+        zones=spec.zones or answered.zones or present.zones,
+        region=spec.region or answered.region or present.region,
     )
     return present if _meaning(desired) == _meaning(present) else desired
 

@@ -33,8 +33,8 @@ class ObservedRegistration(Struct, frozen=True):
     """One registration and what is known of the cluster behind it.
 
     `probe` is what it is judged by, None while that is not known. `is_clean` when nothing that came from it is left
-    anywhere, as far as every member tells. `cluster_uid` is that of its kube-system, empty while it is not known;
-    `token` what there is to tell of its token.
+    anywhere, as far as every member tells. `cluster_uid` is that of its kube-system, empty while it is not known.
+    `told` is what else there is to tell: of its token, of its drain.
     """
 
     registration: KubeFedCluster
@@ -44,7 +44,7 @@ class ObservedRegistration(Struct, frozen=True):
     is_member: bool = False
     is_clean: bool = False
     cluster_uid: str = ""
-    token: Told | None = None
+    told: tuple[Told, ...] = ()
 
 
 def plan_registration(observed: ObservedRegistration) -> tuple[Action, ...]:
@@ -85,7 +85,7 @@ def _status(observed: ObservedRegistration) -> tuple[Action, ...]:
     said = (refusal.reason, refusal.problem) if refusal is not None else None
     if observed.probe is None and said is None:
         return ()
-    desired = desired_status(registration, observed.probe, observed.now, said, observed.token)
+    desired = desired_status(registration, observed.probe, observed.now, said, observed.told)
     if desired is registration.status:
         return ()
     # All fields are named: what is left out of a merge patch stays.

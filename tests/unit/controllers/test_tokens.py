@@ -133,7 +133,8 @@ def test_a_member_that_does_not_answer_keeps_no_other_waiting() -> None:
     world.silent.add("eu")
     logs = kept(world, 3500)
     assert world.stored == [(2880, "us")]
-    assert world.keeper.told(ClusterId("eu")) == (
+    (told,) = world.keeper.told(ClusterId("eu"))
+    assert told == (
         "TokenExpiring",
         True,
         "TokenNotRefreshed",
@@ -146,8 +147,7 @@ def test_what_a_member_refuses_is_told_until_it_is_granted() -> None:
     world = World("eu")
     world.errors["eu"] = Forbidden(403, "Forbidden", "may not create tokens")
     kept(world, 3000)
-    told = world.keeper.told(ClusterId("eu"))
-    assert told is not None
+    (told,) = world.keeper.told(ClusterId("eu"))
     assert told[1:3] == (True, "TokenNotRefreshed")
     assert "may not create tokens" in told[3]
     assert world.changes == 2
@@ -159,8 +159,7 @@ def test_what_a_member_refuses_is_told_until_it_is_granted() -> None:
         await world.keeper.look()
 
     run_virtual(once())
-    told = world.keeper.told(ClusterId("eu"))
-    assert told is not None
+    (told,) = world.keeper.told(ClusterId("eu"))
     assert told[1:3] == (False, "TokenValid")
 
 
@@ -169,15 +168,14 @@ def test_a_token_that_is_no_longer_valid_than_the_old_one_is_not_stored() -> Non
     world.life = 600
     kept(world, 2900)
     assert world.stored == []
-    told = world.keeper.told(ClusterId("eu"))
-    assert told is not None
+    (told,) = world.keeper.told(ClusterId("eu"))
     assert "no token that is valid for longer" in told[3]
 
 
 def test_tokens_that_others_put_there_are_theirs() -> None:
     world = World("eu", labels={})
     kept(world, 7200)
-    assert (world.asked, world.keeper.lives, world.keeper.told(ClusterId("eu"))) == ([], {}, None)
+    assert (world.asked, world.keeper.lives, world.keeper.told(ClusterId("eu"))) == ([], {}, ())
 
 
 def test_a_standby_asks_for_no_token_and_tells_until_when_there_is_one() -> None:
@@ -185,8 +183,7 @@ def test_a_standby_asks_for_no_token_and_tells_until_when_there_is_one() -> None
     world.is_leading = False
     logs = kept(world, 3500)
     assert (world.asked, logs) == ([], [])
-    told = world.keeper.told(ClusterId("eu"))
-    assert told is not None
+    (told,) = world.keeper.told(ClusterId("eu"))
     assert told[1:3] == (False, "TokenValid")
 
 
