@@ -167,7 +167,7 @@ class _Planning:
         division = self.preference.division(
             str(self.observed.federated.key),
             self.candidates,
-            {each: ready for each in self.candidates if (ready := clusters[each].ready) is not None},
+            {each: ready for each in self.candidates if (ready := self._current(each)) is not None},
             {each: capacity for each, capacity in capacities.items() if capacity is not None},
         )
         keeping = {each: self._kept(division, each) for each in self.candidates if self._part(each) == "keep"}
@@ -175,6 +175,11 @@ class _Planning:
             return division
         named = division.preferences or {"*": ClusterPreference(weight=1)}
         return replace(division, preferences={**named, **{k: v for k, v in keeping.items() if v is not None}})
+
+    def _current(self, cluster: ClusterId) -> int | None:
+        """What is ready; where nothing may be new and nothing is seen, what is asked for is taken to be."""
+        ready = self.observed.clusters[cluster].ready
+        return self.asked[cluster] if ready is None and self._part(cluster) == "keep" else ready
 
     def _kept(self, division: Division, cluster: ClusterId) -> ClusterPreference | None:
         """The preference for a cluster that gets nothing new: a maximum, for capacity would become overflow."""
