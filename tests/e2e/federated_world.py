@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import yaml
+from msgspec.structs import replace
 
 from mcs.controllers.federation.clusters import OpenClient, TargetClient
 from mcs.controllers.federation.picture import SyncSettings
@@ -28,8 +29,9 @@ from mcs.model.federated import (
     federated_resource,
     target_resource,
 )
-from mcs.model.meta import KubernetesObject, ObjectMeta
-from mcs.model.names import ClusterId
+from mcs.model.meta import KubernetesObject, ObjectMeta, timestamp
+from mcs.model.names import ANNOTATION_PREFIX, ClusterId
+from mcs.model.registration import READY, ClusterCondition, KubeFedCluster, KubeFedClusterStatus
 from mcs.model.resources import EVENTS, NAMESPACES, Resource
 from mcs.sandbox.http.server import ApiServer, kubeconfig
 from tests.scenarios.api import Api
@@ -95,6 +97,7 @@ class GivenClusters:
         self._opener = opener
         self._labels: dict[ClusterId, Mapping[str, str]] = {}
         self._ready: set[ClusterId] = set()
+        self._registrations: dict[ClusterId, KubeFedCluster] = {}
         self._followers: list[tuple[Callable[..., None], ...]] = []
 
     @property
@@ -104,8 +107,8 @@ class GivenClusters:
     def is_ready(self, cluster: ClusterId) -> bool:
         return cluster in self._ready
 
-    def registration(self, cluster: ClusterId) -> None:
-        """They are given without."""
+    def registration(self, cluster: ClusterId) -> KubeFedCluster | None:
+        return self._registrations.get(cluster)
 
     def opener(self, cluster: ClusterId) -> OpenClient:
         return self._opener(cluster)
@@ -127,6 +130,8 @@ class GivenClusters:
         is_new = name not in self._labels
         self._labels[ClusterId(name)] = labels
         self._ready.add(ClusterId(name))
+        if is_new:
+            self._record(name, True)
         self._tell(0 if is_new else 3, *([ClusterId(name)] if is_new else []))
 
     def unregister(self, name: str) -> None:
@@ -138,7 +143,25 @@ class GivenClusters:
     def set_ready(self, name: str, is_ready: bool) -> None:
         """Say whether the last probe of a cluster went well."""
         (self._ready.add if is_ready else self._ready.discard)(ClusterId(name))
+        self._record(name, is_ready)
         self._tell(3)
+
+    def annotate(self, name: str, **annotations: str) -> None:
+        """Annotate the registration of a cluster, as `mcs cordon` and `mcs drain` do."""
+        found = self._registrations[ClusterId(name)]
+        marked = {f"{ANNOTATION_PREFIX}/{key}": value for key, value in annotations.items()}
+        self._registrations[ClusterId(name)] = replace(
+            found, metadata=replace(found.metadata, annotations=marked)
+        )
+        self._tell(3)
+
+    def _record(self, name: str, is_ready: bool) -> None:
+        condition = ClusterCondition(
+            type=READY, status="True" if is_ready else "False", last_transition_time=timestamp(virtual_now())
+        )
+        self._registrations[ClusterId(name)] = KubeFedCluster(
+            metadata=ObjectMeta(name=name), status=KubeFedClusterStatus(conditions=(condition,))
+        )
 
     def _tell(self, what: int, *arguments: ClusterId) -> None:
         for follower in list(self._followers):
