@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,6 +19,7 @@ from mcs.federation.placement import Registered
 from mcs.kube.client import Client
 from mcs.kube.config import connect
 from mcs.kube.connection import Connection, Permit
+from mcs.kube.decode import Page
 from mcs.kube.errors import NotLeading
 from mcs.model.federated import (
     CLUSTER_PROPAGATED_VERSIONS,
@@ -171,9 +172,15 @@ class GivenClusters:
 class _Client(Client):
     """A client of a server that may be slow."""
 
-    def __init__(self, connection: Connection, permit: Permit, delay: float) -> None:
+    def __init__(self, connection: Connection, permit: Permit, delay: float, list_delay: float) -> None:
         super().__init__(connection, permit=permit)
         self._delay = delay
+        self._list_delay = list_delay
+
+    async def list_pages(self, resource: Resource[T], **query: Any) -> AsyncGenerator[Page[T], None]:
+        await asyncio.sleep(self._list_delay)
+        async for page in super().list_pages(resource, **query):
+            yield page
 
     async def apply_document(self, resource: Resource[T], document: Mapping[str, Any]) -> T:
         await asyncio.sleep(self._delay)
@@ -192,6 +199,8 @@ class Federation:
         """How many more writes any controller may send; None for any number."""
         self.slow: dict[str, float] = {}
         """Seconds that each write in a member takes."""
+        self.slow_lists: dict[str, float] = {}
+        """Seconds that each list of a member takes."""
         self._config = config
         self.clusters = GivenClusters(self.opener)
 
@@ -206,7 +215,9 @@ class Federation:
         @asynccontextmanager
         async def opened() -> AsyncIterator[TargetClient]:
             async with await connect([self._config], name, name=name) as connection:
-                yield _Client(connection, permit=self._permit, delay=self.slow.get(name, 0.0))
+                yield _Client(
+                    connection, self._permit, self.slow.get(name, 0.0), self.slow_lists.get(name, 0.0)
+                )
 
         return opened
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from mcs.controllers.federation.picture import SyncSettings
-from mcs.model.federated import federated_resource, target_resource
+from mcs.model.federated import PROPAGATED_VERSIONS, federated_resource, target_resource
 from mcs.sandbox.errors import forbidden
 from mcs.sandbox.resources import ResourceType
 from mcs.sandbox.store import Object
@@ -293,5 +293,26 @@ def test_one_bad_object_or_override_stops_no_other(tmp_path: Path) -> None:
             before = federation.writes()
             await settled(300)
             assert since(before, federation.writes()) == {}
+
+    run_virtual(story())
+
+
+def test_without_its_ledger_a_deleted_object_is_looked_for_where_it_was_placed(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with running_federation(tmp_path) as federation:
+            async with federation.synced(CONFIG_MAPS):
+                await federation.federate(CONFIG_MAPS, "settings", DATA)
+                await settled()
+            await lose(federation, "b")
+            # As when their namespace is deleted, which takes the ledger first.
+            await federation.host.delete(PROPAGATED_VERSIONS, SHOP, "configmap-settings")
+            await federation.host.delete(FEDERATED, SHOP, "settings")
+            async with federation.synced(CONFIG_MAPS, settings=AT_ONCE):
+                await settled()
+                assert set(await federation.made(CONFIG_MAPS, "settings")) == {"b"}
+                assert await federation.federated(CONFIG_MAPS, "settings") is None
+                await get_back(federation, "b")
+                await settled(30)
+                assert await federation.made(CONFIG_MAPS, "settings") == {}
 
     run_virtual(story())

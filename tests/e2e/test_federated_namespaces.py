@@ -23,6 +23,7 @@ from tests.e2e.federated_world import (
 from tests.e2e.test_federated_sync import AT_ONCE, DATA
 
 LAB = "lab"
+OURS = {"kubefed.io/managed": "true"}
 
 
 async def _namespace_in_host(federation: Federation, name: str) -> None:
@@ -88,7 +89,11 @@ def test_a_namespace_of_the_system_is_not_touched(tmp_path: Path, name: str) -> 
             running_federation(tmp_path) as federation,
             federation.synced(TYPE_NAMESPACES, settings=AT_ONCE),
         ):
+            labelled = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": OURS}}
+            await federation.apis["a"].apply(NAMESPACES, labelled)
+            await settled()
             before = await federation.made(TYPE_NAMESPACES, name)
+            assert before["a"]["metadata"]["labels"].items() >= OURS.items()
             await federation.federate_namespace(name=name)
             await settled()
             assert await federation.made(TYPE_NAMESPACES, name) == before

@@ -23,6 +23,7 @@ from mcs.model.federated import (
     UPDATE_TIMED_OUT,
     FederatedClusterStatus,
     FederatedObject,
+    WorkloadCounts,
 )
 from mcs.model.names import ClusterId, ServiceKey
 
@@ -81,22 +82,28 @@ def _statuses(
     before = {each.name: each for each in federated.status.clusters}
     is_current = federated.status.observed_generation == federated.metadata.generation
     for cluster in concerned:
-        told = _result(picture, key, plan, cluster)
+        told, known = _result(picture, key, plan, cluster), before.get(cluster)
         if told is None:
-            known = before.get(cluster)
             told = (
                 Result(known.status, known.message)
                 if known is not None and is_current
                 else Result(CACHED_RETRIEVAL_FAILED, _UNSEEN)
             )
         if told.status is not None:
-            counts = None
-            if cluster in plan.selected and cluster in picture.fleet.members:
-                seen = picture.present(cluster, key)
-                counts = workload_counts(picture.kinds.target.kind, seen.document) if seen else None
+            workload = _workload(picture, key, cluster, known) if cluster in plan.selected else None
             yield FederatedClusterStatus(
-                name=cluster, status=told.status, message=told.message, workload=counts
+                name=cluster, status=told.status, message=told.message, workload=workload
             )
+
+
+def _workload(
+    picture: Picture, key: ServiceKey, cluster: ClusterId, known: FederatedClusterStatus | None
+) -> WorkloadCounts | None:
+    """The pods of a cluster, as they were counted last where it has not been looked into."""
+    if not picture.can_look_into(cluster):
+        return known.workload if known is not None else None
+    seen = picture.present(cluster, key)
+    return workload_counts(picture.kinds.target.kind, seen.document) if seen is not None else None
 
 
 def _result(picture: Picture, key: ServiceKey, plan: Plan, cluster: ClusterId) -> Result | None:
