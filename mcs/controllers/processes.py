@@ -22,6 +22,7 @@ from mcs.controllers import clusters, zone
 from mcs.controllers.auto_export import AutoExportController
 from mcs.controllers.clusters import Work
 from mcs.controllers.federation.controller import Federation
+from mcs.controllers.federation.preferences import PreferencesController
 from mcs.controllers.identity import Identities
 from mcs.controllers.propagation import Propagation
 from mcs.controllers.ranges import RangesController
@@ -313,7 +314,9 @@ class ControllerProcess(Process):
             members_of.host.caches[KUBEFED_CLUSTERS.plural].listen(lambda _: self.withdrawal.wake())
             registry.register(RegistryCollector(lambda: members_of.orphans, lambda: members_of.refusals))
             if federates:
-                federation = self.federation = Federation(members_of, registered, fleet, clock, leader)
+                federation = self.federation = Federation(
+                    members_of, registered, fleet, clock, leader, PreferencesController
+                )
                 self._beside["federation"] = federation.run
                 registry.register(
                     FederationCollector(lambda: federation.types.running, lambda: federation.types.refusals)

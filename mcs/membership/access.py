@@ -54,6 +54,9 @@ WRITING: tuple[Rule, ...] = (
 )
 """What it asks besides of the members that it writes to."""
 
+_DIVIDED = (("apps", "deployments"), ("apps", "replicasets"))
+"""The kinds whose replicas a ReplicaSchedulingPreference divides."""
+
 DNS: tuple[Rule, ...] = (
     _rule("discovery.k8s.io", ["endpointslices"], "list", "watch"),
     _rule("multicluster.x-k8s.io", ["serviceimports"], "list", "watch"),
@@ -143,7 +146,11 @@ def type_role(group: str, plural: str) -> Manifest:
     """What a member must have for a type to be propagated to it: the account's second role takes it in."""
     name = f"mcs-federation-{plural}.{group}" if group else f"mcs-federation-{plural}"
     metadata = {"labels": {**labels("access"), FEDERATION_LABEL: "true"}}
-    return manifest(CLUSTER_ROLES, name, metadata=metadata, rules=[_rule(group, [plural], *TARGET_VERBS)])
+    rules = [_rule(group, [plural], *TARGET_VERBS)]
+    if (group, plural) in _DIVIDED:
+        # How many replicas have room follows from the pods that are there; nodes are read in any case.
+        rules.append(_rule("", ["pods"], "list", "watch"))
+    return manifest(CLUSTER_ROLES, name, metadata=metadata, rules=rules)
 
 
 def cluster_binding(name: str, role: str, account: str, namespace: str, component: str) -> Manifest:

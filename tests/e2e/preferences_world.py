@@ -12,9 +12,9 @@ from typing import Any
 import yaml
 
 from mcs.controllers.federation.clusters import FederatedType
-from mcs.controllers.federation.preferences import PreferencesController, PreferenceSettings
+from mcs.controllers.federation.preferences import PreferencesController
 from mcs.controllers.federation.synced_type import SyncedType
-from mcs.federation.fail_over import Terms
+from mcs.federation.configuration import Settings
 from mcs.model.resources import NODES
 from mcs.model.scheduling import REPLICA_SCHEDULING_PREFERENCES
 from mcs.sandbox.workloads.simulator import Simulator
@@ -31,9 +31,7 @@ overrides:
 totalReplicas: 10
 """
 GRACE, HOLD_DOWN = 60.0, 20.0
-SETTINGS = PreferenceSettings(
-    terms=Terms(grace=timedelta(seconds=GRACE), hold_down=timedelta(seconds=HOLD_DOWN))
-)
+SETTINGS = Settings(unavailable_delay=timedelta(seconds=GRACE), available_delay=timedelta(seconds=HOLD_DOWN))
 
 
 class _Types:

@@ -45,6 +45,8 @@
 - {apiGroups: [types.kubefed.io], resources: ["*"], verbs: [list, watch, patch]}
 - {apiGroups: [core.kubefed.io], resources: [clusterpropagatedversions, propagatedversions], verbs: [list, watch, create, patch, delete]}
 - {apiGroups: [core.kubefed.io], resources: [clusterpropagatedversions/status, propagatedversions/status], verbs: [patch]}
+- {apiGroups: [scheduling.kubefed.io], resources: [replicaschedulingpreferences], verbs: [list, watch]}
+- {apiGroups: [scheduling.kubefed.io], resources: [replicaschedulingpreferences/status], verbs: [patch]}
 # Whether a member is the host itself is seen by the uid of a namespace.
 - {apiGroups: [""], resources: [namespaces], verbs: [get]}
 - {apiGroups: [""], resources: [events], verbs: [create]}

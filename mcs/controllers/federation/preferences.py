@@ -12,7 +12,6 @@ from functools import partial
 from typing import Any
 from weakref import WeakSet
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from mcs.controllers.federation.clusters import FederatedClusters, FederatedType, OpenClient
@@ -22,7 +21,9 @@ from mcs.controllers.federation.observing import (
     observed_clusters,
     selected_by,
 )
+from mcs.controllers.federation.picture import FEDERATED_NAMESPACES
 from mcs.controllers.federation.rooms import Rooms
+from mcs.federation.configuration import Settings
 from mcs.federation.fail_over import OUT, Standings, Terms, standings
 from mcs.federation.placement import Gate, NotPlaced
 from mcs.federation.preference_plan import (
@@ -38,7 +39,7 @@ from mcs.federation.replicas import DivisionError
 from mcs.federation.scheduling_preference import SchedulingPreference, read_scheduling_preference
 from mcs.membership.recording import HOST
 from mcs.model.actions import Apply, Patch
-from mcs.model.federated import FederatedObject, Scope, federated_resource
+from mcs.model.federated import FederatedObject, federated_resource
 from mcs.model.meta import ObjectMeta
 from mcs.model.names import ClusterId, ServiceKey
 from mcs.model.scheduling import (
@@ -59,16 +60,6 @@ AGAIN = 5.0
 """Seconds after which is looked again for what is not there yet."""
 
 
-class PreferenceSettings(Struct, frozen=True, kw_only=True):
-    """How patient fail-over is, and which namespaces the control plane has."""
-
-    terms: Terms = Terms()
-    scope: Scope = "Cluster"
-    system_namespace: str = ""
-    gate: str = "federatednamespaces"
-    """Plural of what gates namespaced objects, as the host of each type reflects it."""
-
-
 class _AgainError(Exception):
     """Something is not seen yet that will be: plan again after so many seconds."""
 
@@ -85,13 +76,14 @@ class PreferencesController:
         types: FederatedTypes,
         clusters: FederatedClusters,
         open_host: OpenClient,
-        settings: PreferenceSettings,
+        settings: Settings,
         clock: Callable[[], datetime],
         leader: LeaderElector | None = None,
     ) -> None:
         self._types = types
         self._clusters = clusters
-        self._settings = settings
+        self._is_gated = settings.scope == "Cluster"
+        self._terms = Terms(grace=settings.unavailable_delay, hold_down=settings.available_delay)
         self._clock = clock
         self._leader = leader
         scope = settings.system_namespace if settings.scope == "Namespaced" else ""
@@ -212,7 +204,7 @@ class PreferencesController:
         self, preference: ReplicaSchedulingPreference, asked: SchedulingPreference, now: datetime
     ) -> Standings:
         out = [each.name for each in preference.status.clusters if each.reason in OUT]
-        return standings(observed_clusters(self._clusters), asked.tolerations, out, now, self._settings.terms)
+        return standings(observed_clusters(self._clusters), asked.tolerations, out, now, self._terms)
 
     def _seen(
         self,
@@ -255,12 +247,12 @@ class PreferencesController:
         self._rooms.keep_only(frozenset[ClusterId]().union(*self._asking.values()))
 
     def _gate(self, type_: FederatedType, federated: FederatedObject) -> Gate | None:
-        cache = type_.host.caches.get(self._settings.gate)
+        cache = type_.host.caches.get(FEDERATED_NAMESPACES.plural)
         if cache is None:
             return None
         namespace = federated.metadata.namespace
         found: FederatedObject | None = cache.get(ServiceKey(namespace, namespace))
-        return Gate(found.spec.placement if found else None, self._settings.scope == "Cluster")
+        return Gate(found.spec.placement if found else None, self._is_gated)
 
     # Writing.
 

@@ -19,6 +19,7 @@ from mcs.membership.access import (
     WRITING,
     Rule,
     access_objects,
+    type_role,
 )
 
 TEMPLATES = Path(__file__).parents[3] / "charts" / "mcs" / "templates"
@@ -97,3 +98,12 @@ def test_only_the_explicit_wide_choice_lets_federation_do_everything_and_write_r
     narrow = str([each.document for each in access_objects(HUB, "ns", federation="types")])
     assert not any(verb in narrow for verb in ("*", "bind", "escalate"))
     assert found["mcs-hub-federation"]["subjects"][0]["name"] == "mcs-hub"
+
+
+@pytest.mark.parametrize(
+    ("group", "plural", "reads_pods"),
+    [("apps", "deployments", True), ("apps", "replicasets", True), ("", "configmaps", False)],
+)
+def test_where_replicas_are_divided_pods_are_read_too(group: str, plural: str, reads_pods: bool) -> None:
+    rules = type_role(group, plural).document["rules"]
+    assert [each["resources"] for each in rules] == [[plural], *[["pods"]] * reads_pods]
