@@ -8,10 +8,10 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo test test-real test-nodes test-nightly conformance lab lab-mcs lab-down check check-static bench bench-burst bench-dns bench-fleet sync-chart clean
+.PHONY: help install demo test test-real test-nodes test-nightly conformance lab lab-mcs lab-down check check-static bench bench-burst bench-dns bench-fleet bench-federation sync-chart clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 install: $(INSTALLED) ## Create .venv with the pinned dependencies, unless it is current
 
@@ -82,6 +82,9 @@ bench-burst: $(INSTALLED) ## Measure a thousand exports at once next to a bare w
 
 bench-fleet: $(INSTALLED) ## Measure good members beside bad ones, and 100 members next to 10, on the sandbox
 	$(BIN)/python -m tests.bench.run fleet fleet-size
+
+bench-federation: $(INSTALLED) ## Measure plans of federated sets of up to 1,000 clusters and 10,000 objects
+	$(BIN)/python -m tests.bench.run federation-plan
 
 sync-chart: ## Copy crds/ into the chart, which must hold the same
 	rm -f charts/mcs/crds/*.yaml

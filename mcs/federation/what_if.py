@@ -70,11 +70,6 @@ def _joined(snapshot: Snapshot, more: Snapshot) -> Snapshot:
                 asked_of=preferred.asked_of or known.asked_of,
             )
         preferences[key] = preferred
-    objects = dict(snapshot.objects)
-    for key, object_ in more.objects.items():
-        there = objects.get(key)
-        # What a manifest without a status says is what is asked for; where the object is, is seen.
-        objects[key] = object_ if there is None else replace(object_, status=there.status)
     clusters = dict(snapshot.clusters)
     for name, cluster in more.clusters.items():
         known_cluster = clusters.get(name)
@@ -85,7 +80,7 @@ def _joined(snapshot: Snapshot, more: Snapshot) -> Snapshot:
         snapshot,
         clusters=dict(sorted(clusters.items())),
         types={**snapshot.types, **more.types},
-        objects=dict(sorted(objects.items())),
+        objects=dict(sorted({**snapshot.objects, **more.objects}.items())),
         preferences=preferences,
     )
 

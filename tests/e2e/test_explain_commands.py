@@ -29,6 +29,7 @@ from mcs.testing.federated_sets import (
 from tests.e2e.membership_commands import NAMESPACE, Commands
 
 pytestmark = pytest.mark.timeout(120)
+DOCUMENT = Path(__file__).parents[2] / "docs" / "federation.md"
 SHOP = namespace("shop")
 FOUNDING = [
     *(cluster(f"{name} ready") for name in ("cluster-aws", "cluster-azure")),
@@ -110,7 +111,8 @@ async def mcs(*arguments: str, given: str = "") -> tuple[int | None, str, str]:
     return process.returncode, out.decode(), errors.decode()
 
 
-async def test_a_lost_cluster_is_planned_from_files(tmp_path: Path) -> None:
+async def test_a_lost_cluster_is_planned_from_files_as_the_document_shows(tmp_path: Path) -> None:
+    assert f"$ mcs plan --down cluster-azure --set set.yaml\n{TABLES}```\n" in DOCUMENT.read_text()
     file = written(tmp_path, *FOUNDING)
     status, out, errors = await mcs("plan", "--down", "cluster-azure", "--set", file)
     assert (status, untrailed(out), errors) == (0, TABLES, "")

@@ -131,6 +131,15 @@ def without(set_: Snapshot, cluster: str) -> Snapshot:
             id="a cordoned cluster keeps what it has and gets no more",
         ),
         pytest.param(
+            "eu, us cordoned",
+            [
+                deployment("shop/web", "", **asking("us=5")),
+                preference("shop/web", 9, "eu w1, us w1 max3", current="us=5"),
+            ],
+            "eu=6 us=3",
+            id="but for its own maximum",
+        ),
+        pytest.param(
             "eu, us NoSchedule",
             [deployment("shop/web", ""), preference("shop/web", 9, "* w1 min3")],
             "eu=9 us=0",
@@ -265,6 +274,12 @@ def test_a_plan_that_a_change_does_not_touch_is_the_very_same_value() -> None:
     assert all(after.plans[each] is before.plans[each] for each in after.plans if each != WEB)
     again = plan_all(set_, before)
     assert (again.planned_anew, again.plans) == ((), before.plans)
+
+
+def test_an_object_that_says_otherwise_is_planned_anew_though_its_clusters_stay() -> None:
+    before = plan_all(snapshot(THREE, SHOP, deployment("shop/web", "eu", 3)))
+    after = plan_all(snapshot(THREE, SHOP, deployment("shop/web", "eu", 4)), before)
+    assert (after.planned_anew, shown(after.plans[WEB])) == ((WEB,), "eu=4")
 
 
 def test_a_cluster_whose_labels_change_touches_what_selects_it_or_did() -> None:

@@ -105,6 +105,14 @@ def test_replicas_that_find_no_place_and_clusters_that_are_asked_for_too_much_ar
     assert (found.moved, found.overflowing) == (1, (EU,))
 
 
+def test_a_cluster_that_was_asked_for_too_much_before_is_not_told() -> None:
+    full = preference("shop/web", 10, "* w1", capacity="eu=1", rebalance=True)
+    set_ = snapshot("eu, us", SHOP, deployment("shop/web", ""), full)
+    found = asked(set_, weights={ClusterId("us"): 2})
+    assert words(found) == ["web eu 1+4 > 1+3"]
+    assert found.overflowing == ()
+
+
 def test_what_is_not_divided_stays_in_a_lost_cluster_and_is_told() -> None:
     set_ = snapshot("eu, us", SHOP, federated("shop/settings", "us"), federated("shop/more", "eu us"))
     found = asked(set_, down=[US])
@@ -112,6 +120,12 @@ def test_what_is_not_divided_stays_in_a_lost_cluster_and_is_told() -> None:
     (away,) = found.away
     assert [each.name for each in away.objects] == ["more", "settings", "shop"]
     assert (away.cluster, away.nowhere_else) == (US, (SETTINGS,))
+
+
+def test_what_is_in_several_clusters_that_are_lost_is_nowhere_else_either() -> None:
+    set_ = snapshot("asia, eu, moon, mars, us", SHOP, federated("shop/settings", "eu us"))
+    found = asked(set_, down=[EU, US])
+    assert [each.nowhere_else for each in found.away] == [(SETTINGS,), (SETTINGS,)]
 
 
 def test_a_cluster_that_was_away_before_is_not_told_as_lost() -> None:
