@@ -109,7 +109,7 @@ def test_a_cluster_that_was_asked_for_too_much_before_is_not_told() -> None:
     full = preference("shop/web", 10, "* w1", capacity="eu=1", rebalance=True)
     set_ = snapshot("eu, us", SHOP, deployment("shop/web", ""), full)
     found = asked(set_, weights={ClusterId("us"): 2})
-    assert words(found) == ["web eu 1+4 > 1+3"]
+    assert words(found) == ["web eu 1+4 > 1+2"]
     assert found.overflowing == ()
 
 
