@@ -99,6 +99,27 @@ def rules(set_: Snapshot, object_: ObjectKey) -> dict[str, str]:
             id="clusters that have no part in the division",
         ),
         pytest.param(
+            "eu, asia, us down",
+            [deployment("shop/web", ""), by_overrides("shop/web", "eu=6")],
+            WEB,
+            {"eu": "", "asia": "NoPreference", "us": "NoPreference"},
+            id="a cluster that is away and has no preference either",
+        ),
+        pytest.param(
+            "eu a=b, us",
+            [
+                deployment(
+                    "shop/web",
+                    "",
+                    placement={"clusters": [{"name": "us"}], "clusterSelector": {"matchLabels": {"a": "b"}}},
+                ),
+                preference("shop/web", 3, "* w1", intersectWithClusterSelector=True),
+            ],
+            WEB,
+            {"eu": "", "us": "NotSelected"},
+            id="the selector counts for the division although there is a list",
+        ),
+        pytest.param(
             "eu, us, asia",
             [namespace("part", "eu us"), deployment("part/web", ""), by_overrides("part/web", "us=6 asia=4")],
             key("part/web"),

@@ -140,6 +140,15 @@ def without(set_: Snapshot, cluster: str) -> Snapshot:
             id="but for its own maximum",
         ),
         pytest.param(
+            "eu, us cordoned",
+            [
+                deployment("shop/web", "", **asking("us=2")),
+                preference("shop/web", 9, "eu w1, us w1 max4", current="us=2"),
+            ],
+            "eu=7 us=2",
+            id="and a higher maximum gives it no more",
+        ),
+        pytest.param(
             "eu, us NoSchedule",
             [deployment("shop/web", ""), preference("shop/web", 9, "* w1 min3")],
             "eu=9 us=0",
