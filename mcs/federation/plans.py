@@ -128,17 +128,21 @@ def planned(key: ObjectKey, grounds: Grounds) -> ObjectPlan:
 def division_of(
     key: ObjectKey, asked: SchedulingPreference, preferred: Preferred, candidates: Candidates
 ) -> Division:
-    """The division of an object's replicas; who gets nothing new has what it is asked for as its maximum."""
+    """The division of an object's replicas; who gets nothing new has what it is asked for as its maximum.
+
+    Where nothing is seen of such a cluster, what it is asked for is taken to run.
+    """
     division = asked.division(key.workload, candidates.clusters, preferred.current, preferred.capacity)
     if not candidates.keeping:
         return division
+    asked_of = {cluster: preferred.asked_of.get(cluster, 0) for cluster in candidates.keeping}
     preferences = dict(asked.preferences) or {ANY_CLUSTER: ClusterPreference(weight=1)}
-    for cluster in candidates.keeping:
-        own, has = division.preference_of(cluster), preferred.asked_of.get(cluster, 0)
+    for cluster, has in asked_of.items():
+        own = division.preference_of(cluster)
         if own is not None:
             most = has if own.max_replicas is None else min(own.max_replicas, has)
             preferences[cluster] = replace(own, max_replicas=most, min_replicas=min(own.min_replicas, has))
-    return replace(division, preferences=preferences)
+    return replace(division, preferences=preferences, current={**asked_of, **preferred.current})
 
 
 def _as_divided(divided: Divided, candidates: Candidates) -> ObjectPlan:
