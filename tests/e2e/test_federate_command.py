@@ -11,12 +11,14 @@ from typing import Any
 import pytest
 import yaml
 
+from mcs.federation.definitions import federated_api, type_config
+from mcs.model.discovery import ServedKind
 from mcs.model.federated import (
     FEDERATED_TYPE_CONFIGS,
     ORPHAN_ANNOTATION,
     FederatedObject,
 )
-from mcs.model.installed import CONFIG_MAPS, DEFINITIONS
+from mcs.model.installed import CONFIG_MAPS, DEFINITIONS, ROLES
 from mcs.model.resources import NAMESPACES, SERVICES, Resource
 from mcs.sandbox.api import WriteOptions
 from mcs.sandbox.http.server import ApiServer
@@ -44,6 +46,8 @@ async def host_with_a_shop(folder: Path) -> AsyncIterator[Commands]:
         await api.apply(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}})
         for name in ("settings", "kube-root-ca.crt"):
             await api.apply(CONFIG_MAPS, _object("ConfigMap", name, data={"a": "b"}))
+        role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role"}
+        await api.apply(ROLES, {**_object("Role", "reader"), **role, "rules": []})
         spec = {"type": "NodePort", "selector": {"app": "web"}, "ports": [{"port": 80}]}
         await api.apply(SERVICES, _object("Service", "web", spec=spec))
         yield mcs
@@ -207,6 +211,17 @@ async def test_a_definition_with_objects_is_not_deleted_and_nothing_is_disabled(
         assert (status, out.splitlines()[-1]) == (0, "host: FederatedConfigMap is defined no more")
         assert await mcs.api["host"].get(DEFINITIONS, "", "federatedconfigmaps.types.kubefed.io") is None
         assert await mcs.api["host"].get(FEDERATED_TYPE_CONFIGS, NAMESPACE, "configmaps") is None
+
+
+async def test_a_type_whose_kinds_are_served_no_longer_is_found_by_their_names(tmp_path: Path) -> None:
+    async with host_with_a_shop(tmp_path) as mcs:
+        await mcs("enable", "configmaps")
+        await mcs.api["host"].delete(DEFINITIONS, "", "federatedconfigmaps.types.kubefed.io")
+        gone = ServedKind(group="a.test", version="v1", kind="Widget", plural="widgets", namespaced=True)
+        await mcs.api["host"].apply(FEDERATED_TYPE_CONFIGS, type_config(gone, federated_api(gone), NAMESPACE))
+        for word in ("FederatedConfigMap", "widget"):
+            assert (await mcs("disable", word))[::2] == (0, "")
+        assert await mcs.api["host"].list(FEDERATED_TYPE_CONFIGS) == []
 
 
 async def test_a_type_goes_once_the_controller_has_ended_its_propagation(tmp_path: Path) -> None:
