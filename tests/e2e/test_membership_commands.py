@@ -367,3 +367,20 @@ async def test_all_members_leave_at_once(tmp_path: Path) -> None:
         assert [line.split(":")[0] for line in out.splitlines()] == ["eu", "us"]
         for name in ("us", "eu"):
             assert not any("mcs-hub" in key for key in mcs.objects(name))
+
+
+async def test_what_federation_may_do_is_nothing_what_types_allow_or_everything(tmp_path: Path) -> None:
+    async with clusters(tmp_path, "eu") as mcs:
+        status, _, errors = await mcs("join", "eu", "--no-dns", "--federation=some")
+        assert (status, "--federation=some is not known" in errors) == (2, True)
+        assert (await mcs("join", "eu", "--no-dns"))[0] == 0
+        role = "ClusterRole /mcs-hub-federation"
+        assert role not in mcs.objects("eu")
+        assert (await mcs("join", "eu", "--federation", "--no-dns"))[0] == 0
+        narrow = mcs.objects("eu")[role]
+        assert "aggregationRule" in narrow
+        assert not narrow.get("rules")
+        assert (await mcs("join", "eu", "--no-dns", "--federation=all"))[0] == 0
+        wide = mcs.objects("eu")[role]
+        assert "aggregationRule" not in wide
+        assert wide["rules"][0]["resources"] == ["*"]

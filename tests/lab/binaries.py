@@ -123,10 +123,9 @@ MODULES = (ETCD, KUBE, COREDNS, HELM)
 MCS_API = GoModule(_MODULES / "mcs-api", "", {})
 
 # The first tier must not wait for the minutes that the programs of the second take to build.
-API_TIER = ("etcd", "kube-apiserver", "kubectl", "helm", "coredns")
+API_TIER = ("etcd", "kube-apiserver", "kubectl", "helm", "coredns", "kube-controller-manager")
 NODE_TIER = (
     *API_TIER,
-    "kube-controller-manager",
     "kube-scheduler",
     "kubelet",
     "kube-proxy",

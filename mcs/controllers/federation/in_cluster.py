@@ -16,7 +16,7 @@ from mcs.federation.deletion import delete_options
 from mcs.federation.ledger import applied_hash, needs_update, written
 from mcs.federation.overrides import Document, NotMade
 from mcs.federation.ownership import taken_over
-from mcs.federation.propagation import WRITES, Step
+from mcs.federation.propagation import WRITES, Decision, Step
 from mcs.federation.template import member_object
 from mcs.kube.errors import (
     Conflict,
@@ -143,7 +143,7 @@ class _Attempt:
                     return Result(None)
                 case _:
                     self._come_again_after_hold(seen)
-                    return Result(decision.status, decision.message)
+                    return Result(decision.status, self._why_unseen(decision) or decision.message)
             seen, is_live = await self._look(), True
         self._picture.ask(self._key, self._cluster, FIGHT)
         return _ONE_MORE_LOOK
@@ -170,6 +170,11 @@ class _Attempt:
 
     def _begin(self, step: Step) -> None:
         self._step = self._progress.under_way[self._cluster] = step
+
+    def _why_unseen(self, decision: Decision) -> str:
+        """Why the objects of a member cannot be read, where that is all that there is to tell."""
+        is_unseen = decision.status == CACHED_RETRIEVAL_FAILED
+        return self._picture.problem_of(self._cluster) if is_unseen else ""
 
     def _come_again_after_hold(self, seen: TargetObject | None) -> None:
         left = self._picture.hold_left(self._cluster)

@@ -216,7 +216,8 @@ class TypesController:
                 log.error("configuration refused: the settings before stay in force", problem=str(error))
             self._problem = str(error)
         if self.settings != self._announced:
-            log.info("settings in force", **asdict(self.settings))
+            values = {field: str(value) for field, value in asdict(self.settings).items()}
+            log.info("settings in force", **values)
             self._announced = self.settings
             for listener in self._settings_listeners:
                 listener(self.settings)
