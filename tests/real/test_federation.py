@@ -167,6 +167,7 @@ async def test_the_tasks_of_the_user_guide_from_enabling_a_type_to_disabling_it(
         await placed_overridden_and_orphaned(guide)
         await a_member_without_the_right_holds_up_nobody(guide)
         await selected_deleted_and_disabled(guide)
+        await divided(guide)
         await refused_and_gone(guide)
         requests = requests_of("controller", guide.planes["host"].audit_log)
         assert [each for each in requests if each.response_status.code in (401, 403)] == []
@@ -245,6 +246,23 @@ async def selected_deleted_and_disabled(guide: Guide) -> None:
     assert await guide.get("a", "configmap/settings", *IN_SHOP) is None
     await guide.host("delete", "federatedtypeconfig/configmaps", *SYSTEM, "--timeout=60s")
     assert await guide.get("a", "configmap/other", *IN_SHOP) is not None
+
+
+async def divided(guide: Guide) -> None:
+    """Replicas are divided among both members by a preference."""
+    preference = {
+        "apiVersion": "scheduling.kubefed.io/v1alpha1",
+        "kind": "ReplicaSchedulingPreference",
+        "metadata": {"name": "web", "namespace": "shop"},
+        "spec": {
+            "targetKind": "FederatedDeployment",
+            "totalReplicas": 4,
+            "clusters": {"a": {"weight": 1}, "b": {"weight": 3}},
+        },
+    }
+    await guide.host("apply", "-f", "-", stdin=json.dumps(preference))
+    for member, count in (("a", 1), ("b", 3)):
+        await eventually(f"{member} runs its share", is_((count, count), guide.replicas, member))
 
 
 async def refused_and_gone(guide: Guide) -> None:
