@@ -18,6 +18,7 @@ from mcs.cli.problems import UserMistakeError, WrongOptionError
 from mcs.cli.reaching import POLL, Reached, all_of, mistake, reached, registrations, until_gone
 from mcs.cli.telling import carried_out
 from mcs.kube.errors import Conflict, KubeError, NotFound, ResourceMissing
+from mcs.membership.access import FEDERATION_LABEL
 from mcs.membership.cluster_dns import ZONE
 from mcs.membership.joining import secret_name
 from mcs.membership.leaving import (
@@ -30,7 +31,7 @@ from mcs.membership.leaving import (
     still_used,
     strangers,
 )
-from mcs.model.installed import CONFIG_MAPS, DEPLOYMENTS, SERVICE_ACCOUNTS
+from mcs.model.installed import CLUSTER_ROLES, CONFIG_MAPS, DEPLOYMENTS, SERVICE_ACCOUNTS
 from mcs.model.names import MANAGED_BY, MANAGED_BY_LABEL, ClusterId
 from mcs.model.registration import DRAINED_ANNOTATION, LEAVE_FINALIZER, KubeFedCluster
 from mcs.model.resources import (
@@ -274,6 +275,8 @@ class Leave:
         namespace = self._options.namespace
         for resource, name in access_left():
             await member.delete(resource, namespace, name)
+        roles = await self._ours(member, CLUSTER_ROLES, f"{FEDERATION_LABEL}=true")
+        await member.delete_all([CLUSTER_ROLES] * len(roles), roles)
         if self._options.manner == "orphan":
             return
         await self._clear_registry(member)
@@ -296,9 +299,10 @@ class Leave:
                 await self._delete_unrecorded(member, each)
             await member.delete(SECRETS, self._options.namespace, secret_name(each.cluster))
 
-    async def _ours(self, member: Installer, resource: object) -> list[object]:
+    async def _ours(self, member: Installer, resource: object, selector: str = "") -> list[object]:
+        selectors = ",".join(filter(None, (OURS, selector)))
         try:
-            return await all_of(member.where.client, resource, OURS)  # type: ignore[arg-type]
+            return await all_of(member.where.client, resource, selectors)  # type: ignore[arg-type]
         except (NotFound, ResourceMissing):
             return []
 

@@ -108,6 +108,18 @@ async def test_members_are_given_the_right_and_roles_to_none(tmp_path: Path) -> 
         assert (status, "--federation=all" in errors, mcs.objects("eu")) == (1, True, before)
 
 
+async def test_a_member_that_leaves_keeps_no_right_to_a_type(tmp_path: Path) -> None:
+    async with ApiServer("host") as host, ApiServer("eu") as eu:
+        mcs = Commands(tmp_path, [host, eu])
+        bare = mcs.objects("eu")
+        await mcs("join", "eu", "--no-dns")
+        await mcs("enable", "secrets", "--context", "eu")
+        assert "ClusterRole /mcs-federation-secrets" in mcs.objects("eu")
+        assert (await mcs("leave", "eu"))[0] == 0
+        left = mcs.objects("eu").keys() - bare.keys()
+        assert {each for each in left if "Role" in each} == set()
+
+
 async def test_what_is_in_the_way_is_told_before_anything_is_written(tmp_path: Path) -> None:
     async with ApiServer("host") as host:
         mcs = Commands(tmp_path, [host])
