@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 DOCUMENT = ROOT / "docs" / "federation.md"
 ROW = re.compile(r"\| (\d+) \| (.+) \| ((?:(?:yes|part|no) \| ){5})(.+) \|")
-YES = re.compile(r'\[yes\]\(\.\./(tests/[\w/]+\.py)#(test_\w+)\)(: .+)?')
+YES = re.compile(r"\[yes\]\(\.\./(tests/[\w/]+\.py)#(test_\w+)\)(: .+)?")
 ROWS = [row for line in DOCUMENT.read_text().splitlines() if (row := ROW.fullmatch(line))]
 
 
