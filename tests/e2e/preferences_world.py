@@ -50,7 +50,8 @@ class Preferring:
 
     def __init__(self, federation: Federation, types: list[SyncedType]) -> None:
         self.federation = federation
-        self._types = types
+        self.types = types
+        """Those that are enabled, as long as they are in here."""
         self._task: asyncio.Task[None] | None = None
 
     async def restart(self) -> None:
@@ -58,7 +59,7 @@ class Preferring:
         await self.end()
         federation = self.federation
         controller = PreferencesController(
-            _Types(self._types), federation.clusters, federation.opener("host"), SETTINGS, virtual_now
+            _Types(self.types), federation.clusters, federation.opener("host"), SETTINGS, virtual_now
         )
         self._task = asyncio.create_task(controller.run())
 

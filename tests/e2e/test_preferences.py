@@ -52,8 +52,12 @@ def test_ten_replicas_six_to_four_through_the_loss_of_a_cluster_and_its_return(t
 def test_what_does_not_fit_into_a_cluster_goes_to_the_other_and_comes_back_with_room(tmp_path: Path) -> None:
     async def story() -> None:
         async with preferring(tmp_path, {AZURE: "2500m"}) as world:
+            await settled(5)
+            before = world.federation.writes()
             await world.prefer(FOUNDING)
             await settled(20)
+            written = since(before, world.federation.writes())
+            assert written["host"]["federateddeployments"] == 1
             assert await world.plan() == await world.asked() == {AWS: 8, AZURE: 2}
             assert await world.reasons() == {AWS: "Weight", AZURE: "Capacity"}
             await set_node(world.federation, AZURE, "9")
@@ -71,6 +75,10 @@ def test_nothing_is_written_while_nothing_changes(tmp_path: Path) -> None:
             before = world.federation.writes()
             await settled(600)
             assert since(before, world.federation.writes()) == {}
+            world.federation.clusters.annotate(AZURE, something="else")
+            await world.restart()
+            await settled(60)
+            assert since(before, world.federation.writes()) == {}
 
     run_virtual(story())
 
@@ -82,7 +90,7 @@ def test_a_drained_cluster_is_emptied_only_as_replicas_are_ready_elsewhere(tmp_p
             await settled(20)
             world.federation.clusters.annotate(AZURE, cordoned="true", drained="true")
             fewest = 10
-            for _ in range(100):
+            for _ in range(50):
                 await settled(0.1)
                 fewest = min(fewest, sum((await world.ready()).values()))
             assert await world.plan() == await world.ready() == {AWS: 10, AZURE: 0}
@@ -127,6 +135,14 @@ def test_what_is_wrong_with_one_preference_is_told_there_and_stops_no_other(tmp_
             assert await world.conditions("kind") == {"Planned": "KindNotFederated"}
             assert await world.conditions("missing") == {"Planned": "TargetNotFound"}
             assert await world.ready() == {AWS: 6, AZURE: 4}
+            types = world.types.copy()
+            world.types.clear()
+            await world.prefer("totalReplicas: 5", "wrong")
+            await settled(5)
+            assert await world.conditions("wrong") == {"Planned": "KindNotFederated"}
+            world.types.extend(types)
+            await settled(10)
+            assert await world.conditions("wrong") == {"Planned": "Planned", "AllPlaced": "AllPlaced"}
             await world.prefer("totalReplicas: 4", "wrong")
             await settled(5)
             assert await world.conditions("wrong") == {"Planned": "Planned", "AllPlaced": "AllPlaced"}
