@@ -9,6 +9,7 @@ from mcs.federation.snapshot import RegisteredCluster
 from mcs.model.taints import Taint
 from mcs.testing.federated_sets import (
     Document,
+    asking,
     cluster,
     deployment,
     federated,
@@ -104,6 +105,21 @@ def test_what_a_preference_was_divided_by_is_that_of_its_status_else_of_the_obje
     )
     preferred = set_.preferences[key("shop/web")]
     assert (preferred.current, preferred.capacity) == ({"eu": 7, "us": 3}, {"us": 4})
+
+
+@pytest.mark.parametrize(
+    ("where", "asked_of"),
+    [
+        pytest.param("eu us", {"us": 4}, id="who is listed without a number is asked for none"),
+        pytest.param("*", {"eu": 9, "us": 4}, id="before there is a list, what its object wants counts"),
+    ],
+)
+def test_what_each_cluster_is_asked_for(where: str, asked_of: dict[str, int]) -> None:
+    counts = {"wanted": 9, "ready": 7, "updated": 9, "available": 7}
+    status = {"clusters": [{"name": "eu", "workload": counts}, {"name": "us", "workload": counts}]}
+    object_ = deployment("shop/web", where, **asking("us=4")) | {"status": status}
+    set_ = snapshot("eu, us", namespace("shop"), object_, preference("shop/web", 9, "* w1"))
+    assert set_.preferences[key("shop/web")].asked_of == asked_of
 
 
 def test_a_preference_that_is_wrong_keeps_its_place_and_its_problem() -> None:
