@@ -290,6 +290,11 @@ async def test_a_host_cluster_is_planned_and_explained_as_its_manifests_are_and_
         _, out, _ = await host.mcs("plan", "--down", "cluster-azure", "-o", "json")
         found = json.loads(out)
         assert (found["objects"][0]["unplaced"]["to"], found["overflowing"]) == (3, ["cluster-aws"])
+        new = cluster("cluster-new")
+        await host.api.apply(KUBEFED_CLUSTERS, new)
+        _, out, _ = await host.mcs("explain", "deployments/web", "-o", "json")
+        ready = {each["cluster"]: each["ready"] for each in json.loads(out)["clusters"]}
+        assert not ready["cluster-new"], "the host would know that it is"
 
 
 async def test_the_status_of_a_host_cluster_tells_types_objects_and_problems(tmp_path: Path) -> None:
