@@ -15,6 +15,7 @@ from typing import Any, assert_never
 
 import structlog
 from msgspec import Struct
+from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 
 from mcs import __version__
@@ -315,7 +316,7 @@ class ControllerProcess(Process):
             registry.register(RegistryCollector(lambda: members_of.orphans, lambda: members_of.refusals))
             if federates:
                 federation = self.federation = Federation(
-                    members_of, registered, fleet, clock, leader, PreferencesController
+                    members_of, registered, fleet, clock, leader, PreferencesController, self._drains_changed
                 )
                 self._beside["federation"] = federation.run
                 registry.register(
@@ -333,7 +334,17 @@ class ControllerProcess(Process):
 
     def _terms(self, default: Terms, cluster: ClusterId) -> Terms:
         registration = self.registry.registrations.get(cluster) if self.registry is not None else None
-        return terms_of(registration.metadata.annotations, default) if registration is not None else default
+        if registration is None:
+            return default
+        terms = terms_of(registration.metadata.annotations, default)
+        if self.federation is None or not terms.is_drained:
+            return terms
+        return replace(terms, is_drained=self.federation.drains.is_withdrawn(cluster))
+
+    def _drains_changed(self) -> None:
+        self.withdrawal.wake()
+        if self.registry is not None:
+            self.registry.look_again()
 
     def _recorded(self, cluster: ClusterId) -> str:
         health = self.registry.healths.get(cluster) if self.registry is not None else None

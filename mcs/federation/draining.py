@@ -57,7 +57,8 @@ class DrainedWorkload(Struct, frozen=True, kw_only=True):
     """A federated workload with replicas in the cluster, or that was to have some there.
 
     `wanted` and `ready` are its replicas in all other clusters together, `here` those that this cluster still has.
-    Until its replicas `are_planned` without this cluster, `wanted` does not tell how many are to be elsewhere.
+    Until its replicas `are_planned` without this cluster, `wanted` does not tell how many are to be elsewhere. One
+    that `is_kept` runs a service that is only here, and stays.
     """
 
     name: str
@@ -65,6 +66,7 @@ class DrainedWorkload(Struct, frozen=True, kw_only=True):
     ready: int
     here: int
     are_planned: bool = True
+    is_kept: bool = False
 
 
 class ObservedDrain(Struct, frozen=True, kw_only=True):
@@ -97,7 +99,7 @@ class Drain(Struct, frozen=True, kw_only=True):
 
     @property
     def is_removed(self) -> bool:
-        """Whether the replicas in the cluster are to go; until then they stay as they are."""
+        """Whether the replicas in the cluster, but for those that are kept, are to go; until then they stay."""
         return self.stage in (Stage.REMOVING, Stage.DRAINED)
 
 
@@ -112,14 +114,15 @@ def decide_drain(observed: ObservedDrain) -> Drain:
 
 def _stage(observed: ObservedDrain) -> tuple[Stage, str, float | None]:
     moved = [each for each in observed.services if not each.is_only_here]
-    remaining = [each for each in observed.workloads if each.here and (each.wanted or not each.are_planned)]
+    workloads = [each for each in observed.workloads if not each.is_kept]
+    remaining = [each for each in workloads if each.here and (each.wanted or not each.are_planned)]
     if not remaining and not any(each.shown for each in moved):
         return (
             Stage.DRAINED,
             "No endpoint and no replica is left that another cluster has in its place.",
             None,
         )
-    if waits := _short(observed, moved):
+    if waits := _short(workloads, moved):
         return Stage.RAISING, f"Others are made ready to stand in: {waits}.", None
     if shown := sorted({cluster for each in moved for cluster in each.shown}):
         return Stage.WITHDRAWING, f"Endpoints are still shown in {_listed(shown)}.", None
@@ -130,12 +133,12 @@ def _stage(observed: ObservedDrain) -> tuple[Stage, str, float | None]:
     return Stage.REMOVING, f"Nobody is told of these replicas any more: {names}.", None
 
 
-def _short(observed: ObservedDrain, moved: list[DrainedService]) -> str:
-    workloads = [
+def _short(workloads: Iterable[DrainedWorkload], moved: Iterable[DrainedService]) -> str:
+    short = [
         f"{each.name} has {each.ready} of {each.wanted} replicas ready elsewhere"
         if each.are_planned
         else f"{each.name} is still to be planned without this cluster"
-        for each in sorted(observed.workloads, key=lambda each: each.name)
+        for each in sorted(workloads, key=lambda each: each.name)
         if each.ready < each.wanted or not each.are_planned
     ]
     services = [
@@ -143,7 +146,7 @@ def _short(observed: ObservedDrain, moved: list[DrainedService]) -> str:
         for each in sorted(moved, key=lambda each: each.key)
         if each.short_in
     ]
-    return _listed([*workloads, *services])
+    return _listed([*short, *services])
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -17,6 +17,7 @@ from mcs.model.events import ObjectReference, new_event
 from mcs.model.names import ClusterId
 from mcs.model.registration import (
     CLUSTER_UID_ANNOTATION,
+    DRAINED,
     LEAVE_FINALIZER,
     READY,
     ClusterCondition,
@@ -113,14 +114,14 @@ def _patch(registration: KubeFedCluster, changes: dict[str, Any], subresource: s
 
 
 def _events(registration: KubeFedCluster, desired: KubeFedClusterStatus, now: str) -> tuple[RecordEvent, ...]:
-    """One Event for each condition that takes another status or reason; a first Ready is no news."""
+    """One Event for each condition that takes another status or reason; a first Ready is no news, nor is a drain."""
     told: list[RecordEvent] = []
     for condition in desired.conditions:
         before = registration.condition(condition.type)
         is_news = before is None or (before.status, before.reason) != (condition.status, condition.reason)
         is_good = condition.type == READY and condition.status == "True"
         is_bad = (
-            condition.type != READY and condition.status == "True"
+            condition.type not in (READY, DRAINED) and condition.status == "True"
         ) or condition.reason == CLUSTER_NOT_READY
         if is_news and (is_bad or (is_good and registration.status.conditions)):
             told.append(_event(registration, condition, now))

@@ -35,6 +35,8 @@ KUBECONFIG_LABEL = f"{ANNOTATION_PREFIX}/kubeconfig"
 READY = "Ready"
 OFFLINE = "Offline"
 CONFIG_MALFORMED = "ConfigMalformed"
+DRAINED = "Drained"
+"""Ours: how far the drain of a cluster is that federation empties; True at its end."""
 
 ANY_VALIDATION = "*"
 SUBJECT_NAME = "SubjectName"

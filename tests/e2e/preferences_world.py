@@ -15,6 +15,7 @@ from mcs.controllers.federation.clusters import FederatedType
 from mcs.controllers.federation.preferences import PreferencesController
 from mcs.controllers.federation.synced_type import SyncedType
 from mcs.federation.configuration import Settings
+from mcs.model.names import ClusterId, ServiceKey
 from mcs.model.resources import NODES
 from mcs.model.scheduling import REPLICA_SCHEDULING_PREFERENCES
 from mcs.sandbox.workloads.simulator import Simulator
@@ -45,6 +46,13 @@ class _Types:
         return next(found, None)
 
 
+class _NothingIsHeldUp:
+    """Drains of clusters whose replicas may go at once (`Drains`)."""
+
+    def is_removed(self, cluster: ClusterId, workload: ServiceKey) -> bool:
+        return True
+
+
 class Preferring:
     """What a test asks of such a federation."""
 
@@ -59,7 +67,12 @@ class Preferring:
         await self.end()
         federation = self.federation
         controller = PreferencesController(
-            _Types(self.types), federation.clusters, federation.opener("host"), SETTINGS, virtual_now
+            _Types(self.types),
+            federation.clusters,
+            federation.opener("host"),
+            SETTINGS,
+            virtual_now,
+            _NothingIsHeldUp(),
         )
         self._task = asyncio.create_task(controller.run())
 

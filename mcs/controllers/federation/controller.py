@@ -5,19 +5,34 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any, Protocol
 
-from mcs.controllers.federation.clusters import FederatedClusters, OpenClient
+from mcs.controllers.federation.clusters import FederatedClusters, FederatedType, OpenClient
+from mcs.controllers.federation.drains import DrainController
 from mcs.controllers.federation.kept import keep
+from mcs.controllers.federation.observing import Drains
 from mcs.controllers.federation.registered import RegisteredClusters
 from mcs.controllers.federation.synced_type import SyncedType
 from mcs.controllers.federation.types import TypesController
 from mcs.controllers.registry import RegistryController, RegistryOptions
 from mcs.federation.configuration import Settings
-from mcs.runtime.fleet import Fleet
+from mcs.model.names import ClusterId, ServiceKey
+from mcs.model.registration import DRAINED_ANNOTATION
+from mcs.model.scheduling import PreferenceStatus
+from mcs.runtime.fleet import CRD_MISSING, Fleet
 from mcs.runtime.leader import LeaderElector
 
 
 class Preferences(Protocol):
     """Who divides replicas as preferences ask, by writing what a human could also write into federated objects."""
+
+    @property
+    def is_seen(self) -> bool:
+        """True once it is known which preferences there are."""
+
+    def status_of(self, kind: str, key: ServiceKey) -> PreferenceStatus | None:
+        """The status of the preference that plans a federated object of this kind; None where none does."""
+
+    def plan_all(self) -> None:
+        """Something changed that every plan may depend on."""
 
     async def run(self) -> None:
         """Work until cancelled."""
@@ -30,6 +45,7 @@ NewPreferences = Callable[
         OpenClient,
         Settings,
         Callable[[], datetime],
+        Drains,
         LeaderElector | None,
     ],
     Preferences,
@@ -37,7 +53,10 @@ NewPreferences = Callable[
 
 
 class Federation:
-    """Propagates what is federated in the host of `registry` to its members, which `fleet` holds."""
+    """Propagates what is federated in the host of `registry` to its members, which `fleet` holds.
+
+    `on_drains` is called after the drain of a member has come further.
+    """
 
     def __init__(
         self,
@@ -47,6 +66,7 @@ class Federation:
         clock: Callable[[], datetime],
         leader: LeaderElector | None = None,
         new_preferences: NewPreferences | None = None,
+        on_drains: Callable[[], None] = lambda: None,
     ) -> None:
         clusters = self.clusters = RegisteredClusters(registry, fleet)
         self.types = TypesController(
@@ -57,6 +77,17 @@ class Federation:
             leader,
             lambda: clusters.is_known,
         )
+        self.drains = DrainController(
+            fleet,
+            self._drained,
+            lambda: self.types.running.values(),
+            self._preference_of,
+            self._is_known,
+            self._drains_changed,
+        )
+        registry.conditions.append(self.drains.told)
+        self._on_drains = on_drains
+        self._preferences: Preferences | None = None
         self._open_host = options.open_host
         self._clock = clock
         self._leader = leader
@@ -67,12 +98,12 @@ class Federation:
 
     async def run(self) -> None:
         """Work until cancelled."""
-        look_again = self.types.look_again
-        end = self.clusters.follow(lambda _: None, lambda _: None, lambda _: None, look_again)
+        end = self.clusters.follow(lambda _: None, lambda _: None, lambda _: None, self._clusters_changed)
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self.types.run(), name="types")
                 tasks.create_task(self._divide(), name="preferences")
+                tasks.create_task(self.drains.run(), name="drains")
         finally:
             end()
 
@@ -98,6 +129,48 @@ class Federation:
         assert self._settings is not None
         assert self._new_preferences is not None
         preferences = self._new_preferences(
-            self.types, self.clusters, self._open_host, self._settings, self._clock, self._leader
+            self.types,
+            self.clusters,
+            self._open_host,
+            self._settings,
+            self._clock,
+            self.drains,
+            self._leader,
         )
+        self._preferences = preferences
         await preferences.run()
+
+    def _clusters_changed(self) -> None:
+        self.types.look_again()
+        self.drains.wake()
+
+    # Drains.
+
+    def _drained(self) -> list[ClusterId]:
+        registrations = ((each, self.clusters.registration(each)) for each in self.clusters.registered)
+        return [
+            cluster
+            for cluster, each in registrations
+            if each is not None and each.metadata.annotations.get(DRAINED_ANNOTATION) == "true"
+        ]
+
+    def _preference_of(self, type_: FederatedType, key: ServiceKey) -> PreferenceStatus | None:
+        if self._preferences is None:
+            return None
+        return self._preferences.status_of(type_.config.spec.federated_type.kind, key)
+
+    def _is_known(self) -> bool:
+        """Whether types, preferences and federated objects are those of the host; members may be away."""
+        if self._settings is None or not self.types.has_settled:
+            return False
+        is_divided = not self._settings.divides or (
+            self._preferences is not None and self._preferences.is_seen
+        )
+        return is_divided and all(
+            each.host.is_seen or each.host.problem == CRD_MISSING for each in self.types.running.values()
+        )
+
+    def _drains_changed(self) -> None:
+        if self._preferences is not None:
+            self._preferences.plan_all()
+        self._on_drains()

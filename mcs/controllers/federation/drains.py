@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 
 import structlog
+from msgspec.structs import replace
 
 from mcs.controllers.clusters import ClusterCaches, Work
 from mcs.controllers.federation.clusters import FederatedType
@@ -17,10 +18,13 @@ from mcs.federation.draining import (
     DrainedService,
     DrainedWorkload,
     ObservedDrain,
+    Stage,
     decide_drain,
 )
+from mcs.membership.tokens import Told
 from mcs.model.federated import FederatedObject
 from mcs.model.names import ClusterId, ServiceKey
+from mcs.model.registration import DRAINED
 from mcs.model.scheduling import PreferenceStatus
 from mcs.model.services import Service
 from mcs.runtime.fleet import Fleet, Reachability
@@ -64,6 +68,8 @@ class DrainController:
         self._is_known = is_known
         self._on_change = on_change
         self._unseen_since: dict[ClusterId, float] = {}
+        self._kept: dict[ClusterId, frozenset[ServiceKey]] = {}
+        """Workloads that only the cluster that is drained could run for a service."""
         self._woken = asyncio.Event()
 
     def wake(self) -> None:
@@ -84,10 +90,17 @@ class DrainController:
         drain = self.drains.get(cluster)
         return drain.is_withdrawn if drain is not None else None
 
-    def is_removed(self, cluster: ClusterId) -> bool:
-        """Whether the replicas of a cluster that is to be drained are to go by now."""
+    def is_removed(self, cluster: ClusterId, workload: ServiceKey) -> bool:
+        """Whether the replicas of a workload in a cluster that is to be drained are to go by now."""
         drain = self.drains.get(cluster)
-        return drain is not None and drain.is_removed
+        is_kept = workload in self._kept.get(cluster, ())
+        return drain is not None and drain.is_removed and not is_kept
+
+    def told(self, cluster: ClusterId) -> tuple[Told, ...]:
+        """What the registration of a cluster is to say of its drain; nothing where there is none."""
+        if (drain := self.drains.get(cluster)) is None:
+            return ()
+        return ((DRAINED, drain.stage is Stage.DRAINED, drain.stage, drain.message),)
 
     def _look(self) -> None:
         if not self._is_known():
@@ -107,7 +120,12 @@ class DrainController:
         """What decides how far the drain of this member is."""
         planned = list(self._planned())
         services = tuple(self._services(cluster, planned))
-        workloads = tuple(each.without(cluster, self._gone(cluster)) for each in planned)
+        only_here = [self._service(cluster, each.key) for each in services if each.is_only_here]
+        self._kept[cluster] = frozenset(each.key for each in planned if any(map(each.is_behind, only_here)))
+        workloads = [
+            replace(each.without(cluster, self._gone(cluster)), is_kept=each.key in self._kept[cluster])
+            for each in planned
+        ]
         is_shown = any(each.shown for each in services if not each.is_only_here)
         moment = asyncio.get_running_loop().time()
         if is_shown:
@@ -119,6 +137,9 @@ class DrainController:
             unseen_for=None if since is None else moment - since,
             longest_ttl=LONGEST_TTL,
         )
+
+    def _service(self, cluster: ClusterId, key: ServiceKey) -> Service | None:
+        return ClusterCaches.of(self._fleet.members[cluster].caches).services.get(key)
 
     def _gone(self, cluster: ClusterId) -> frozenset[ClusterId]:
         """The clusters that cannot stand in for anybody."""
@@ -174,6 +195,11 @@ class _Workload:
         self._federated = federated
         self._status = status
         self._replicas = {each.name: each.replicas for each in status.clusters}
+
+    @property
+    def key(self) -> ServiceKey:
+        """Its namespace and name."""
+        return self._federated.key
 
     def planned_in(self, clusters: Collection[ClusterId]) -> int:
         """How many replicas these clusters are to have together."""

@@ -18,7 +18,7 @@ from mcs.federation.template import member_object
 from mcs.membership.health import health_of
 from mcs.model.federated import FederatedObject, Placement, target_resource
 from mcs.model.meta import parse_timestamp
-from mcs.model.names import ClusterId
+from mcs.model.names import ClusterId, ServiceKey
 from mcs.model.registration import CORDONED_ANNOTATION, DRAINED_ANNOTATION
 from mcs.model.scheduling import PreferenceStatus
 
@@ -32,8 +32,17 @@ class FederatedTypes(Protocol):
         """The type whose federated kind has this name; None when none is enabled."""
 
 
-def observed_clusters(clusters: FederatedClusters) -> list[ObservedCluster]:
-    """What the registrations tell. One that is given without a registration has no times."""
+class Drains(Protocol):
+    """How far the drains of clusters are (`drains`)."""
+
+    def is_removed(self, cluster: ClusterId, workload: ServiceKey) -> bool:
+        """Whether the replicas of a workload in a cluster that is to be drained are to go by now."""
+
+
+def observed_clusters(
+    clusters: FederatedClusters, drains: Drains, workload: ServiceKey
+) -> list[ObservedCluster]:
+    """What the registrations tell, for a workload. One that is given without a registration has no times."""
     found = []
     for cluster in clusters.registered:
         registration = clusters.registration(cluster)
@@ -41,13 +50,16 @@ def observed_clusters(clusters: FederatedClusters) -> list[ObservedCluster]:
             found.append(ObservedCluster(cluster=cluster, is_ready=clusters.is_ready(cluster)))
             continue
         annotations = registration.metadata.annotations
+        is_marked = annotations.get(DRAINED_ANNOTATION) == "true"
+        is_removed = is_marked and drains.is_removed(cluster, workload)
         found.append(
             ObservedCluster(
                 cluster=cluster,
                 is_ready=clusters.is_ready(cluster),
                 since=parse_timestamp(health_of(cluster, registration.status).since),
                 is_cordoned=annotations.get(CORDONED_ANNOTATION) == "true",
-                is_drained=annotations.get(DRAINED_ANNOTATION) == "true",
+                is_draining=is_marked and not is_removed,
+                is_drained=is_removed,
                 taints=registration.spec.taints,
             )
         )

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from mcs.controllers.federation.clusters import FederatedClusters, FederatedType, OpenClient
 from mcs.controllers.federation.observing import (
+    Drains,
     FederatedTypes,
     ObservedWorkload,
     observed_clusters,
@@ -78,9 +79,11 @@ class PreferencesController:
         open_host: OpenClient,
         settings: Settings,
         clock: Callable[[], datetime],
+        drains: Drains,
         leader: LeaderElector | None = None,
     ) -> None:
         self._types = types
+        self._drains = drains
         self._clusters = clusters
         self._is_gated = settings.scope == "Cluster"
         self._terms = Terms(grace=settings.unavailable_delay, hold_down=settings.available_delay)
@@ -101,7 +104,7 @@ class PreferencesController:
     async def run(self) -> None:
         """Plan until cancelled."""
         end = self._clusters.follow(
-            lambda _: self._plan_all(), self._disengaged, self._rooms.reconnect, self._plan_all
+            lambda _: self.plan_all(), self._disengaged, self._rooms.reconnect, self.plan_all
         )
         try:
             async with asyncio.TaskGroup() as tasks:
@@ -111,15 +114,32 @@ class PreferencesController:
             end()
             self._host.queue.drop_delayed()
 
+    @property
+    def is_seen(self) -> bool:
+        """True once it is known which preferences there are."""
+        return self._host.is_seen
+
+    def status_of(self, kind: str, key: ServiceKey) -> PreferenceStatus | None:
+        """The status of the preference that plans a federated object of this kind; None where none does."""
+        preference = self._preferences.get(key)
+        if preference is None or preference.is_terminating:
+            return None
+        try:
+            asked = read_scheduling_preference(preference.spec)
+        except DivisionError:
+            return None
+        return preference.status if asked.target_kind == kind else None
+
     # Which change makes which work.
 
-    def _plan_all(self) -> None:
+    def plan_all(self) -> None:
+        """Something changed that every plan may depend on."""
         for each in self._preferences:
             self._host.queue.add(each.key)
 
     def _disengaged(self, cluster: ClusterId) -> None:
         self._rooms.forget(cluster)
-        self._plan_all()
+        self.plan_all()
 
     def _room_changed(self, cluster: ClusterId) -> None:
         room = self._rooms.of(cluster)
@@ -204,7 +224,8 @@ class PreferencesController:
         self, preference: ReplicaSchedulingPreference, asked: SchedulingPreference, now: datetime
     ) -> Standings:
         out = [each.name for each in preference.status.clusters if each.reason in OUT]
-        return standings(observed_clusters(self._clusters), asked.tolerations, out, now, self._terms)
+        clusters = observed_clusters(self._clusters, self._drains, preference.key)
+        return standings(clusters, asked.tolerations, out, now, self._terms)
 
     def _seen(
         self,

@@ -140,6 +140,11 @@ class TypesController:
         """The types that run, by the name of their configuration."""
         return {name: run.type_ for name, run in sorted(self._runs.items()) if run.type_ is not None}
 
+    @property
+    def has_settled(self) -> bool:
+        """True when what is to run was begun: types that do not run then cannot."""
+        return self._announced is not None and all(run.has_begun for run in self._runs.values())
+
     def of_kind(self, kind: str) -> FederatedType | None:
         """The type that runs of a federated kind, as "FederatedDeployment"; None when none does."""
         found = (each for each in self.running.values() if each.config.spec.federated_type.kind == kind)

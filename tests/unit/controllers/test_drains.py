@@ -183,10 +183,10 @@ def test_a_drain_goes_its_way_and_waits_for_each_stage() -> None:
             world.shows(each, east=0, west=4)
         await asyncio.sleep(LONGEST_TTL - PERIOD)
         assert world.stage() is Stage.EXPIRING
-        assert not world.controller.is_removed(EAST)
+        assert not world.controller.is_removed(EAST, WEB)
         await asyncio.sleep(2 * PERIOD)
         assert world.stage() is Stage.REMOVING
-        assert world.controller.is_removed(EAST)
+        assert world.controller.is_removed(EAST, WEB)
         world.type.has(EAST, 0, 0)
         await asyncio.sleep(PERIOD)
         assert world.stage() is Stage.DRAINED
@@ -232,7 +232,7 @@ def test_nothing_is_decided_before_all_that_is_federated_is_known() -> None:
         world.controller.drains = {}
         await asyncio.sleep(3 * PERIOD)
         assert world.controller.is_withdrawn(EAST) is None
-        assert not world.controller.is_removed(EAST)
+        assert not world.controller.is_removed(EAST, WEB)
 
     drained(story)
 
@@ -284,7 +284,7 @@ def test_nothing_is_decided_before_all_that_is_federated_is_known() -> None:
                 world.planned(_plan("Draining", east=0, north=3)),
                 world.type.has(NORTH, 3, 3),
             ),
-            Stage.REMOVING,
+            Stage.DRAINED,
         ),
     ],
 )
@@ -304,5 +304,10 @@ def test_what_only_the_drained_cluster_has_is_told() -> None:
             world.shows(each, east=3)
         await asyncio.sleep(PERIOD)
         assert world.controller.drains[EAST].only_here == (WEB,)
+        world.plan = _plan("Draining", east=0, north=3)
+        await asyncio.sleep(PERIOD)
+        assert world.controller.drains[EAST].is_removed
+        assert not world.controller.is_removed(EAST, WEB)
+        assert world.controller.is_removed(EAST, ServiceKey("demo", "other"))
 
     drained(story)

@@ -150,6 +150,12 @@ def test_a_service_that_no_other_cluster_could_answer_for_stays_and_is_told_of()
     assert found.message.endswith(" Only this cluster has shop/db: what they run on stays.")
 
 
+def test_the_replicas_behind_it_stay() -> None:
+    only = DrainedService(key=DB, wanted=0, elsewhere={EAST: 0}, shown=frozenset({EAST, WEST}))
+    database = DrainedWorkload(name="db", wanted=2, ready=0, here=1, is_kept=True)
+    assert drain(only, of=(database,)).stage is Stage.DRAINED
+
+
 def test_an_importer_of_which_nothing_is_known_holds_up_nobody() -> None:
     found = drain(DrainedService(key=WEB, wanted=2, elsewhere={EAST: 2}), of=(workload(),), unseen_for=5.0)
     assert found.stage is Stage.REMOVING
