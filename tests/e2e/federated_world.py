@@ -18,9 +18,9 @@ from mcs.controllers.federation.synced_type import SyncedType
 from mcs.federation.placement import Registered
 from mcs.kube.client import Client
 from mcs.kube.config import connect
-from mcs.kube.connection import Connection, Permit
+from mcs.kube.connection import Connection
 from mcs.kube.decode import Page
-from mcs.kube.errors import NotLeading
+from mcs.kube.errors import Forbidden, NotLeading
 from mcs.model.federated import (
     CLUSTER_PROPAGATED_VERSIONS,
     PROPAGATED_VERSIONS,
@@ -34,6 +34,7 @@ from mcs.model.meta import KubernetesObject, ObjectMeta, timestamp
 from mcs.model.names import ANNOTATION_PREFIX, ClusterId
 from mcs.model.registration import READY, ClusterCondition, KubeFedCluster, KubeFedClusterStatus
 from mcs.model.resources import EVENTS, NAMESPACES, Resource
+from mcs.runtime.leader import LeaderElector
 from mcs.sandbox.http.server import ApiServer, kubeconfig
 from tests.scenarios.api import Api
 from tests.scenarios.world import CRDS, CUSTOM_RESOURCE_DEFINITIONS, virtual_now
@@ -99,7 +100,7 @@ class GivenClusters:
         self._labels: dict[ClusterId, Mapping[str, str]] = {}
         self._ready: set[ClusterId] = set()
         self._registrations: dict[ClusterId, KubeFedCluster] = {}
-        self._followers: list[tuple[Callable[..., None], ...]] = []
+        self.followers: list[tuple[Callable[..., None], ...]] = []
 
     @property
     def registered(self) -> Registered:
@@ -116,15 +117,10 @@ class GivenClusters:
 
     def follow(self, *callbacks: Callable[..., None], **named: Callable[..., None]) -> Callable[[], None]:
         follower = (*callbacks, *named.values())
-        self._followers.append(follower)
+        self.followers.append(follower)
         for cluster in self._labels:
             follower[0](cluster)
-        return lambda: self._followers.remove(follower)
-
-    @property
-    def is_followed(self) -> bool:
-        """Whether anybody still follows."""
-        return bool(self._followers)
+        return lambda: self.followers.remove(follower)
 
     def register(self, name: str, **labels: str) -> None:
         """Register a cluster, or change its labels."""
@@ -165,20 +161,25 @@ class GivenClusters:
         )
 
     def _tell(self, what: int, *arguments: ClusterId) -> None:
-        for follower in list(self._followers):
+        for follower in list(self.followers):
             follower[what](*arguments)
 
 
 class _Client(Client):
     """A client of a server that may be slow."""
 
-    def __init__(self, connection: Connection, permit: Permit, delay: float, list_delay: float) -> None:
-        super().__init__(connection, permit=permit)
-        self._delay = delay
-        self._list_delay = list_delay
+    def __init__(self, connection: Connection, federation: Federation, name: str) -> None:
+        super().__init__(connection, permit=federation.permit)
+        self._delay = federation.slow.get(name, 0.0)
+        self._list_delay = federation.slow_lists.get(name, 0.0)
+        self._may_list = name not in federation.unlisted
 
     async def list_pages(self, resource: Resource[T], **query: Any) -> AsyncGenerator[Page[T], None]:
         await asyncio.sleep(self._list_delay)
+        if not self._may_list:
+            raise Forbidden(
+                403, "Forbidden", f'User "mcs" cannot list resource "{resource}" at the cluster scope'
+            )
         async for page in super().list_pages(resource, **query):
             yield page
 
@@ -201,6 +202,8 @@ class Federation:
         """Seconds that each write in a member takes."""
         self.slow_lists: dict[str, float] = {}
         """Seconds that each list of a member takes."""
+        self.unlisted: set[str] = set()
+        """Members in which nothing may be listed."""
         self._config = config
         self.clusters = GivenClusters(self.opener)
 
@@ -215,13 +218,12 @@ class Federation:
         @asynccontextmanager
         async def opened() -> AsyncIterator[TargetClient]:
             async with await connect([self._config], name, name=name) as connection:
-                yield _Client(
-                    connection, self._permit, self.slow.get(name, 0.0), self.slow_lists.get(name, 0.0)
-                )
+                yield _Client(connection, self, name)
 
         return opened
 
-    def _permit(self) -> float:
+    def permit(self) -> float:
+        """Whether a write may leave: seconds that it may take."""
         if self.writes_left is not None:
             if self.writes_left <= 0:
                 raise NotLeading("the test allows no more writes")
@@ -230,13 +232,14 @@ class Federation:
 
     @asynccontextmanager
     async def synced(
-        self, *configs: FederatedTypeConfig, settings: SyncSettings | None = None
+        self,
+        *configs: FederatedTypeConfig,
+        settings: SyncSettings | None = None,
+        leader: LeaderElector | None = None,
     ) -> AsyncIterator[list[SyncedType]]:
         """Types that are synced until the block ends."""
-        types = [
-            SyncedType(config, settings or SyncSettings(), self.opener("host"), self.clusters, virtual_now)
-            for config in configs
-        ]
+        used, host = settings or SyncSettings(), self.opener("host")
+        types = [SyncedType(config, used, host, self.clusters, virtual_now, leader) for config in configs]
         tasks = [asyncio.create_task(each.run()) for each in types]
         try:
             yield types
@@ -338,14 +341,14 @@ class Federation:
         return {each["reason"] for each in await self.host.list(EVENTS)}
 
     def writes(self) -> dict[str, Counter[str]]:
-        """How often each resource was written in each cluster, Events left out."""
+        """How often each resource was written in each cluster, Events and Leases left out."""
         found: dict[str, Counter[str]] = {}
         for name, server in self.servers.items():
             found[name] = Counter()
             for (_, resource), count in server.writes().items():
                 plural, slash, subresource = resource.partition("/")
                 plural = plural.partition(".")[0]
-                if plural != "events":
+                if plural not in ("events", "leases"):
                     found[name][plural + slash + subresource] += count
         return found
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from mcs.controllers.federation.picture import SyncSettings
 from mcs.model.federated import PROPAGATED_VERSIONS, federated_resource, target_resource
+from mcs.runtime.leader import LeaderElector, LeasePlace
 from mcs.sandbox.errors import forbidden
 from mcs.sandbox.resources import ResourceType
 from mcs.sandbox.store import Object
@@ -16,6 +17,7 @@ from tests.e2e.federated_world import (
     CONFIG_MAPS,
     MEMBERS,
     SHOP,
+    SYSTEM,
     Federation,
     Json,
     running_federation,
@@ -23,6 +25,7 @@ from tests.e2e.federated_world import (
     since,
 )
 from tests.e2e.test_federated_sync import AT_ONCE, DATA, ORPHAN
+from tests.scenarios.world import virtual_now
 
 HOLD = SyncSettings(hold_down=30)
 TARGET = target_resource(CONFIG_MAPS)
@@ -237,6 +240,53 @@ def test_a_member_without_the_right_says_which_verb_is_missing_and_the_others_pr
             hooks.remove(_refuse)
             await settled(120)
             assert await federation.status(CONFIG_MAPS, "settings") == dict.fromkeys(MEMBERS, "")
+
+    run_virtual(story())
+
+
+def test_a_member_in_which_nothing_may_be_listed_says_so_and_is_not_written_to(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with running_federation(tmp_path) as federation:
+            federation.unlisted.add("b")
+            async with federation.synced(CONFIG_MAPS):
+                await federation.federate(CONFIG_MAPS, "settings", DATA)
+                await settled(30)
+                status = await federation.status(CONFIG_MAPS, "settings")
+                assert status == {"a": "", "b": "CachedRetrievalFailed", "c": ""}
+                assert "cannot list" in await federation.message(CONFIG_MAPS, "settings", "b")
+                assert set(await federation.made(CONFIG_MAPS, "settings")) == {"a", "c"}
+
+    run_virtual(story())
+
+
+def test_one_of_two_controllers_writes_and_the_other_takes_over(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with running_federation(tmp_path) as federation:
+
+            def leader(name: str) -> LeaderElector:
+                place = LeasePlace(SYSTEM, "federation")
+                return LeaderElector(federation.opener("host"), place, name, virtual_now)
+
+            first, second = leader("first"), leader("second")
+            async with second, federation.synced(CONFIG_MAPS, leader=second, settings=AT_ONCE):
+                async with first, federation.synced(CONFIG_MAPS, leader=first, settings=AT_ONCE):
+                    await settled(30)
+                    assert first.is_leading != second.is_leading
+                    before = federation.writes()
+                    await federation.federate(CONFIG_MAPS, "settings", DATA)
+                    await settled()
+                    written = since(before, federation.writes())
+                    assert {name: written[name] for name in MEMBERS} == {
+                        name: {"configmaps": 1} for name in MEMBERS
+                    }
+                await settled(60)
+                assert second.is_leading
+                await federation.federate(
+                    CONFIG_MAPS, "settings", {"data": {"color": "red"}}, clusters=("a",)
+                )
+                await settled()
+                made = await federation.made(CONFIG_MAPS, "settings")
+                assert {cluster: each["data"]["color"] for cluster, each in made.items()} == {"a": "red"}
 
     run_virtual(story())
 

@@ -119,7 +119,7 @@ def test_nothing_is_written_after_a_restart(tmp_path: Path) -> None:
                 await federation.federate(DEPLOYMENTS, "web", deployment())
                 await federation.federate(CONFIG_MAPS, "settings", DATA)
                 await settled()
-            assert not federation.clusters.is_followed
+            assert federation.clusters.followers == []
             before = federation.writes()
             # Until it is listed, nothing is known of it, which is no news.
             federation.slow_lists["b"] = 5

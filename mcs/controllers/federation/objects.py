@@ -67,7 +67,7 @@ class ObjectWork:
         self._hand_out(key, progress, Plan(federated=federated, selected=selected))
         if self._is_waiting(key, progress):
             return
-        await self._store(key, progress, _with_written(progress))
+        await self._store(key, progress, self._with_written(key, progress))
         for warned in template_warnings(federated):
             await self._record(federated, warned.reason, warned.message)
         await self._tell(key, progress, placed.reason, self._hint(placed, federated))
@@ -75,7 +75,7 @@ class ObjectWork:
     async def _enter(self, key: ServiceKey, progress: Progress, clusters: Iterable[ClusterId]) -> None:
         """Have an entry in the ledger for each of these clusters, and what a tombstone has of former times."""
         stone = self._ledgers.tombstone_of(key)
-        entries = _with_written(progress)
+        entries = self._with_written(key, progress)
         entered = before_writes(entries, clusters)
         if entered is not entries or stone is not None:
             await self._store(key, progress, entered)
@@ -146,7 +146,7 @@ class ObjectWork:
         self._hand_out(key, progress, plan)
         if self._is_waiting(key, progress):
             return
-        await self._store(key, progress, _with_written(progress), is_new=False)
+        await self._store(key, progress, self._with_written(key, progress), is_new=False)
         if not self._is_done(progress):
             await self._tell(key, progress)
             return
@@ -183,7 +183,7 @@ class ObjectWork:
         self._hand_out(key, progress, plan)
         if self._is_waiting(key, progress):
             return
-        entries = _with_written(progress)
+        entries = self._with_written(key, progress)
         if stone is not None and entries:
             await self._ledgers.store_tombstone(key, plan.federated, entries)
             _take_in(progress, entries)
@@ -226,6 +226,21 @@ class ObjectWork:
         if self._ledgers.of(key) is not None or (is_new and entries):
             await self._ledgers.store(key, entries)
         _take_in(progress, entries)
+
+    def _with_written(self, key: ServiceKey, progress: Progress) -> Entries:
+        """The ledger with what the clusters have brought back, unless they have the object again.
+
+        While another process led, it may have been made anew.
+        """
+        gone = {each for each, entry in progress.written.items() if entry is None}
+        held = () if self._picture.is_protected(key) else self._picture.holders(key)
+        for cluster in gone.intersection(held):
+            del progress.written[cluster]
+            progress.dirty.add(cluster)
+        entries = progress.entries
+        for entry in progress.written.values():
+            entries = after_write(entries, entry) if entry is not None else entries
+        return without(entries, gone & progress.written.keys())
 
     async def _tell(self, key: ServiceKey, progress: Progress, reason: str = "", message: str = "") -> None:
         """Write the status, if it does not say that already."""
@@ -291,14 +306,6 @@ def event_about(picture: Picture, federated: FederatedObject, reason: str, messa
         about, "Warning", reason, message, picture.timestamp(), namespace=metadata.namespace or "default"
     )
     return RecordEvent(cluster=picture.host.cluster, about=resource, object=event)
-
-
-def _with_written(progress: Progress) -> Entries:
-    """The ledger with what the clusters have brought back."""
-    entries = progress.entries
-    for entry in progress.written.values():
-        entries = after_write(entries, entry) if entry is not None else entries
-    return without(entries, {each for each, entry in progress.written.items() if entry is None})
 
 
 def _take_in(progress: Progress, entries: Entries) -> None:

@@ -111,6 +111,8 @@ class Plan(Struct, frozen=True, kw_only=True):
     def says_the_same(self, other: "Plan") -> bool:
         """Whether it means the same for clusters that are selected by both or by neither."""
         ours, theirs = self.federated, other.federated
+        if ours is theirs:
+            return (self.is_removal, self.is_orphaning) == (other.is_removal, other.is_orphaning)
         return (self.is_removal, self.is_orphaning, ours.spec, ours.metadata.annotations) == (
             other.is_removal,
             other.is_orphaning,
@@ -131,8 +133,7 @@ class Progress:
 
     def __init__(self) -> None:
         self.plan: Plan | None = None
-        self.entries: Entries = ()
-        """The ledger as it was stored last."""
+        self.entries = ()
         self.written: dict[ClusterId, ClusterObjectVersion | None] = {}
         """What is to be changed in the ledger; None where the object is gone."""
         self.results: dict[ClusterId, Result] = {}
@@ -155,11 +156,19 @@ class Progress:
         self.told: set[str] = set()
         """Events about the federated object that were told."""
 
+    @property
+    def entries(self) -> Entries:
+        """The ledger as it was stored last."""
+        return self._entries
+
+    @entries.setter
+    def entries(self, entries: Entries) -> None:
+        self._entries = entries
+        self._entry_of = {each.cluster_name: each for each in entries}
+
     def entry(self, cluster: ClusterId) -> ClusterObjectVersion | None:
         """The entry of the ledger, with what is still to be stored."""
-        if cluster in self.written:
-            return self.written[cluster]
-        return next((each for each in self.entries if each.cluster_name == cluster), None)
+        return self.written[cluster] if cluster in self.written else self._entry_of.get(cluster)
 
     @property
     def recorded(self) -> frozenset[ClusterId]:
@@ -245,7 +254,7 @@ class Picture:
             presence=self._presence(cluster, seen, is_live=is_live),
             managed=seen.metadata.labels.get(MANAGED_LABEL) if seen is not None else None,
             is_live=is_live,
-            is_recorded=cluster in progress.recorded,
+            is_recorded=progress.entry(cluster) is not None,
             is_held=self.is_held(cluster),
             is_protected=self.is_protected(key),
             is_own_namespace=is_own_namespace,
