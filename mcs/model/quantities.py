@@ -6,6 +6,7 @@ Source: Kubernetes, "Quantity" (apimachinery): nothing finer than a billionth is
 
 import re
 from fractions import Fraction
+from functools import lru_cache
 
 UNIT = 10**9
 """One of whatever is measured, in billionths."""
@@ -24,6 +25,7 @@ _FACTORS: dict[str, Fraction] = {
 _LARGEST_EXPONENT = 64
 
 
+@lru_cache(maxsize=4096)
 def parse_quantity(written: str | int | float) -> int:
     """The amount in billionths (UNIT). Raises ValueError for what is no quantity.
 
