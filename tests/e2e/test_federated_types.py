@@ -138,6 +138,10 @@ def test_refusals_are_told_by_an_event_each_and_then_nothing_is_written_any_more
                 writes = registry.world.writes()
                 await settled(300)
                 assert registry.world.writes() == writes
+                # What one type says is decided anew when another one changes, and not told again.
+                await host.enable(DEPLOYMENTS, name="deployments", propagation="Disabled")
+                await settled()
+                assert (await registry.events()).count(("configmaps", "NamespacesNotFederated")) == 1
                 await host.define(TYPE_NAMESPACES)
                 await host.enable(TYPE_NAMESPACES)
                 await settled()
