@@ -70,3 +70,34 @@ def test_a_type_that_fails_is_begun_again_and_again_and_stops_no_other(tmp_path:
             assert types.running == {}
 
     run_virtual(run())
+
+
+def test_no_type_runs_before_it_is_known_who_is_a_member(tmp_path: Path) -> None:
+    """What is placed nowhere, as far as is known, would be deleted everywhere."""
+
+    async def run() -> None:
+        async with running_registry([], tmp_path) as registry:
+            host = Host(registry)
+            opener = client_opener("host", [tmp_path / "kubeconfig"], "host", registry.world.counts)
+            StandIn.failures = {}
+            known: set[str] = set()
+            types = TypesController(
+                opener,
+                SYSTEM,
+                lambda config, _: StandIn(config, opener),
+                virtual_now,
+                None,
+                lambda: bool(known),
+            )
+            task = asyncio.create_task(types.run())
+            await host.enable(TYPE_NAMESPACES)
+            await settled(5)
+            assert (types.running, types.has_settled) == ({}, False)
+            known.add("members")
+            types.look_again()
+            await settled(5)
+            assert (sorted(types.running), types.has_settled) == (["namespaces"], True)
+            task.cancel()
+            await asyncio.wait([task])
+
+    run_virtual(run())

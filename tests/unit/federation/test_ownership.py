@@ -47,6 +47,11 @@ def test_an_item_of_a_list_is_known_by_its_key() -> None:
     assert found == [entry("kubectl", "Update", {"f:ports": left}), ours]
 
 
+def test_an_empty_map_that_is_ours_too_is_not_left_to_others() -> None:
+    ours = entry("mcs-controller", "Apply", {"f:labels": {".": {}, "f:app": {}}})
+    assert taken_over([entry("kubectl", "Update", {"f:labels": {}}), ours]) == [ours]
+
+
 @pytest.mark.parametrize(
     ("sentence", "other"),
     [
