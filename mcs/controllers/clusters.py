@@ -42,12 +42,12 @@ from mcs.services.withdrawal import is_withdrawn
 
 
 class Work(NamedTuple):
-    """A piece of work in one cluster: the import of a service and what its export says, or its auto-export.
+    """A piece of work in one cluster: the import of a service and what its export says, or an export of ours.
 
     Pod ranges concern no service.
     """
 
-    about: Literal["service", "auto-export", "ranges"]
+    about: Literal["service", "auto-export", "followed-export", "ranges"]
     service: ServiceKey
 
     def __str__(self) -> str:

@@ -365,6 +365,9 @@ class ControllerProcess(Process):
             case "auto-export":
                 if self._auto_export is not None:
                     await self._auto_export.reconcile(cluster, work.service)
+            case "followed-export":
+                if self.federation is not None:
+                    await self.federation.following.reconcile(cluster, work.service)
             case other:
                 assert_never(other)
 

@@ -150,6 +150,9 @@ def type_role(group: str, plural: str) -> Manifest:
     if (group, plural) in _DIVIDED:
         # How many replicas have room follows from the pods that are there; nodes are read in any case.
         rules.append(_rule("", ["pods"], "list", "watch"))
+    if (group, plural) == ("", "services"):
+        # A Service that is federated is exported wherever replicas of it come.
+        rules.append(_rule("multicluster.x-k8s.io", ["serviceexports"], "get", "create", "patch", "delete"))
     return manifest(CLUSTER_ROLES, name, metadata=metadata, rules=rules)
 
 

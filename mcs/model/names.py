@@ -52,6 +52,8 @@ EXPORT_TO_ANNOTATION = f"{ANNOTATION_PREFIX}/export-to"
 """On a ServiceExport: the ids of the clusters that it exports to besides its own, separated by commas."""
 LAST_APPLIED_ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
 """What `kubectl apply` without --server-side keeps of what it applied."""
+FOLLOWS_ANNOTATION = f"{ANNOTATION_PREFIX}/follows-replicas"
+""" "true" on an export that was made because replicas of its Service came to the cluster."""
 WITHDRAWN_ANNOTATION = f"{ANNOTATION_PREFIX}/withdrawn"
 """On a mirror whose endpoints are withdrawn: why."""
 

@@ -1,6 +1,7 @@
 """Automatic export: a ServiceExport for every Service that a label selector selects, as long as it does.
 
-KEP-1645 leaves this to tools. Only exports that carry our managed-by label are removed; those of users stay.
+KEP-1645 leaves this to tools. Only exports that carry our managed-by label are removed; those of users stay, and those
+that follow replicas.
 """
 
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from mcs.model.names import API_SERVER, MANAGED_BY, MANAGED_BY_LABEL, ClusterId,
 from mcs.model.resources import SERVICE_EXPORTS
 from mcs.model.selectors import Selector
 from mcs.model.services import Service
+from mcs.services.followed_exports import follows
 from mcs.services.observed import Exporter
 from mcs.services.validity import validity
 
@@ -31,7 +33,8 @@ def plan_auto_export(observed: ObservedService, selector: Selector) -> tuple[Act
     export = observed.export
     if export is None:
         return (_creation(observed),) if _is_to_be_exported(observed, selector) else ()
-    if not export.is_ours or export.is_terminating or _is_to_be_exported(observed, selector):
+    is_automatic = export.is_ours and not follows(export)
+    if not is_automatic or export.is_terminating or _is_to_be_exported(observed, selector):
         return ()
     return (Delete.of(observed.cluster, SERVICE_EXPORTS, export),)
 

@@ -65,6 +65,7 @@ def type_config(group: str, plural: str, kind: str, *, is_namespaced: bool = Tru
 
 
 DEPLOYMENTS = type_config("apps", "deployments", "Deployment")
+SERVICES = type_config("", "services", "Service")
 CONFIG_MAPS = type_config("", "configmaps", "ConfigMap")
 TYPE_NAMESPACES = type_config("", "namespaces", "Namespace", is_namespaced=False)
 

@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from mcs.controllers.federation.drains import LONGEST_TTL
+from mcs.model.federated import target_resource
 from mcs.model.resources import (
     ENDPOINT_SLICES,
     KUBEFED_CLUSTERS,
@@ -25,6 +26,7 @@ from mcs.sandbox.store import Change, ChangeType
 from mcs.sandbox.workloads.simulator import Simulator
 from mcs.testing.virtual_time import run_virtual
 from tests.e2e.federated_world import DEPLOYMENTS
+from tests.e2e.federated_world import SERVICES as SERVICE_TYPE
 from tests.e2e.preferences_world import template
 from tests.e2e.registry_world import SHOP, SYSTEM, settled
 from tests.e2e.types_world import Host, federating
@@ -136,6 +138,26 @@ async def _prepare(api: Any, pods: str, *, is_exported: bool) -> None:
         )
 
 
+async def federate_service(host: Host) -> None:
+    """The Service itself is federated, in the place of those that are there."""
+    await host.define(SERVICE_TYPE)
+    await host.enable(SERVICE_TYPE)
+    ports = [{"name": "http", "port": 80, "protocol": "TCP"}]
+    await host.federate(SERVICE_TYPE, "app", {"spec": {"selector": {"app": "app"}, "ports": ports}})
+    await settled(20)
+
+
+async def exporting(host: Host) -> dict[str, bool]:
+    """The members that export app, and whether their exports follow replicas."""
+    world, found = host.registry.world, {}
+    for each in MEMBERS:
+        export = await world.apis[each].get(SERVICE_EXPORTS, SHOP, "app")
+        if export is not None:
+            annotations = export["metadata"].get("annotations", {})
+            found[each] = annotations.get("mcs-controller/follows-replicas") == "true"
+    return found
+
+
 async def mark(host: Host, cluster: str, drained: str | None) -> None:
     """As `mcs drain` and `mcs uncordon` do."""
     annotations = {"mcs-controller/drained": drained, "mcs-controller/cordoned": drained}
@@ -191,5 +213,55 @@ def test_what_only_the_drained_cluster_exports_stays_and_is_told(tmp_path: Path)
             told = next(each for each in found["status"]["conditions"] if each["type"] == "Drained")
             assert "Only this cluster has shop/app" in told["message"]
             assert watch.least == 2
+
+    run_virtual(story())
+
+
+def test_exports_follow_replicas_so_that_the_only_exporter_can_be_drained(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with serving(tmp_path, FAIR, ["b"]) as (host, watch):
+            assert await exporting(host) == {"b": False}
+            await federate_service(host)
+            assert await exporting(host) == {"a": True, "b": False, "c": True}
+            assert watch.ready("c") == {"a": 2, "b": 2, "c": 2}
+            watch.begin()
+            await mark(host, "b", "true")
+            await settled(LONGEST_TTL + 60)
+            assert await replicas(host) == {"a": 3, "b": 0, "c": 3}
+            assert await stage(host, "b") == ("True", "Drained")
+            assert watch.ready("c") == {"a": 3, "b": 0, "c": 3}
+            assert watch.least == TOTAL
+            await host.registry.world.apis["b"].delete(SERVICE_EXPORTS, SHOP, "app")
+            await settled(20)
+            assert await exporting(host) == {}
+
+    run_virtual(story())
+
+
+def test_a_cluster_without_replicas_follows_no_more(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with serving(tmp_path, FAIR, ["b"]) as (host, watch):
+            await federate_service(host)
+            watch.begin()
+            await mark(host, "c", "true")
+            await settled(LONGEST_TTL + 60)
+            assert await stage(host, "c") == ("True", "Drained")
+            assert await exporting(host) == {"a": True, "b": False}
+            assert watch.ready("a") == {"a": 3, "b": 3, "c": 0}
+            assert watch.least == TOTAL
+
+    run_virtual(story())
+
+
+def test_an_export_follows_as_soon_as_the_service_is_there(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with serving(tmp_path, FAIR, ["b"]) as (host, _):
+            api, service = host.registry.world.apis["c"], target_resource(SERVICE_TYPE)
+            await api.merge(service, SHOP, "app", {"metadata": {"labels": {"kubefed.io/managed": "false"}}})
+            await federate_service(host)
+            assert await exporting(host) == {"a": True, "b": False}
+            await api.merge(service, SHOP, "app", {"metadata": {"labels": {"kubefed.io/managed": "true"}}})
+            await settled(20)
+            assert await exporting(host) == {"a": True, "b": False, "c": True}
 
     run_virtual(story())

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from mcs.controllers.federation.clusters import FederatedClusters, FederatedType, OpenClient
 from mcs.controllers.federation.drains import DrainController
+from mcs.controllers.federation.following import FollowingController
 from mcs.controllers.federation.kept import keep
 from mcs.controllers.federation.observing import Drains
 from mcs.controllers.federation.registered import RegisteredClusters
@@ -30,6 +31,9 @@ class Preferences(Protocol):
 
     def status_of(self, kind: str, key: ServiceKey) -> PreferenceStatus | None:
         """The status of the preference that plans a federated object of this kind; None where none does."""
+
+    def on_plan(self, listener: Callable[[ServiceKey], None]) -> None:
+        """Call `listener` with the key of each preference whose status has changed."""
 
     def plan_all(self) -> None:
         """Something changed that every plan may depend on."""
@@ -77,11 +81,15 @@ class Federation:
             leader,
             lambda: clusters.is_known,
         )
+        self.following = FollowingController(
+            fleet, lambda: self.types.running.values(), self._preference_of, self._is_known
+        )
         self.drains = DrainController(
             fleet,
             self._drained,
             lambda: self.types.running.values(),
             self._preference_of,
+            self.following.follows_to,
             self._is_known,
             self._drains_changed,
         )
@@ -95,6 +103,7 @@ class Federation:
         self._settings: Settings | None = None
         self._is_changed = asyncio.Event()
         self.types.on_settings(self._take_settings)
+        self.types.follow(self.following.type_started, lambda _: None)
 
     async def run(self) -> None:
         """Work until cancelled."""
@@ -104,6 +113,7 @@ class Federation:
                 tasks.create_task(self.types.run(), name="types")
                 tasks.create_task(self._divide(), name="preferences")
                 tasks.create_task(self.drains.run(), name="drains")
+                tasks.create_task(self.following.run(), name="following")
         finally:
             end()
 
@@ -137,6 +147,7 @@ class Federation:
             self.drains,
             self._leader,
         )
+        preferences.on_plan(lambda key: self.following.touch(key.namespace))
         self._preferences = preferences
         await preferences.run()
 

@@ -13,19 +13,17 @@ from msgspec.structs import replace
 
 from mcs.controllers.clusters import ClusterCaches, Work
 from mcs.controllers.federation.clusters import FederatedType
+from mcs.controllers.federation.workloads import PlannedWorkload, PreferenceOf, planned_workloads
 from mcs.federation.draining import (
     Drain,
     DrainedService,
-    DrainedWorkload,
     ObservedDrain,
     Stage,
     decide_drain,
 )
 from mcs.membership.tokens import Told
-from mcs.model.federated import FederatedObject
 from mcs.model.names import ClusterId, ServiceKey
 from mcs.model.registration import DRAINED
-from mcs.model.scheduling import PreferenceStatus
 from mcs.model.services import Service
 from mcs.runtime.fleet import Fleet, Reachability
 
@@ -37,15 +35,11 @@ PERIOD = 1.0
 LONGEST_TTL = 30.0
 """Seconds for which a resolver may give an answer of `mcs dns` at most, whatever TTL that was started with."""
 
-PLANNED_WITHOUT = frozenset({"Draining", "Drained"})
-"""Reasons of a cluster in the status of a preference that was planned without it."""
-
-PreferenceOf = Callable[[FederatedType, ServiceKey], PreferenceStatus | None]
-"""The status of the preference that plans a federated object; None where none does."""
-
 
 class DrainController:
     """Holds the `drains`, by cluster. `drained` tells which clusters are to be, `types` what is federated.
+
+    `follows_to` tells whether a Service is exported in a cluster as soon as replicas of it are there.
 
     Until all that is federated `is_known`, no drain goes on, and none is taken back. `on_change` is called after any
     of them has another stage or message.
@@ -57,6 +51,7 @@ class DrainController:
         drained: Callable[[], Collection[ClusterId]],
         types: Callable[[], Iterable[FederatedType]],
         preference_of: PreferenceOf,
+        follows_to: Callable[[ClusterId, ServiceKey], bool],
         is_known: Callable[[], bool],
         on_change: Callable[[], None],
     ) -> None:
@@ -65,6 +60,7 @@ class DrainController:
         self._drained = drained
         self._types = types
         self._preference_of = preference_of
+        self._follows_to = follows_to
         self._is_known = is_known
         self._on_change = on_change
         self._unseen_since: dict[ClusterId, float] = {}
@@ -118,7 +114,7 @@ class DrainController:
 
     def observe(self, cluster: ClusterId) -> ObservedDrain:
         """What decides how far the drain of this member is."""
-        planned = list(self._planned())
+        planned = planned_workloads(self._types(), self._preference_of)
         services = tuple(self._services(cluster, planned))
         only_here = [self._service(cluster, each.key) for each in services if each.is_only_here]
         self._kept[cluster] = frozenset(each.key for each in planned if any(map(each.is_behind, only_here)))
@@ -145,14 +141,7 @@ class DrainController:
         """The clusters that cannot stand in for anybody."""
         return frozenset(self._drained()) | {cluster}
 
-    def _planned(self) -> Iterable["_Workload"]:
-        for type_ in self._types():
-            for federated in type_.federated:
-                status = self._preference_of(type_, federated.key)
-                if status is not None:
-                    yield _Workload(type_, federated, status)
-
-    def _services(self, cluster: ClusterId, planned: list["_Workload"]) -> Iterable[DrainedService]:
+    def _services(self, cluster: ClusterId, planned: list[PlannedWorkload]) -> Iterable[DrainedService]:
         caches = {each: ClusterCaches.of(member.caches) for each, member in self._fleet.members.items()}
         importers = {
             each: held
@@ -172,75 +161,25 @@ class DrainController:
             }
             behind = [each for each in planned if each.is_behind(caches[cluster].services.get(export.key))]
             exporters = {
-                each for each, held in caches.items() if held.exports.get(export.key) is not None
-            } - gone
+                each
+                for each, held in caches.items()
+                if each not in gone
+                and (held.exports.get(export.key) is not None or self._follows_to(each, export.key))
+            }
             wanted = (
                 sum(each.planned_in(exporters) for each in behind)
                 if behind
                 else min(1, max(elsewhere.values(), default=0))
             )
+            if not all(each.is_planned_without(cluster) for each in behind):
+                # Somebody may be to stand in: that is not known before it is planned.
+                wanted = max(1, wanted)
             yield DrainedService(
                 key=export.key,
                 wanted=wanted,
                 elsewhere=elsewhere,
                 shown=frozenset(each for each, counts in shows.items() if counts.get(cluster)),
             )
-
-
-class _Workload:
-    """A federated workload that a preference plans."""
-
-    def __init__(self, type_: FederatedType, federated: FederatedObject, status: PreferenceStatus) -> None:
-        self._type = type_
-        self._federated = federated
-        self._status = status
-        self._replicas = {each.name: each.replicas for each in status.clusters}
-
-    @property
-    def key(self) -> ServiceKey:
-        """Its namespace and name."""
-        return self._federated.key
-
-    def planned_in(self, clusters: Collection[ClusterId]) -> int:
-        """How many replicas these clusters are to have together."""
-        return sum(count for cluster, count in self._replicas.items() if cluster in clusters)
-
-    def without(self, cluster: ClusterId, gone: Collection[ClusterId]) -> DrainedWorkload:
-        """How it stands when the cluster goes, and others that are `gone` cannot stand in."""
-        others = self._replicas.keys() - gone
-        reasons = {each.reason for each in self._status.clusters if each.name == cluster}
-        return DrainedWorkload(
-            name=str(self._federated.key),
-            wanted=self.planned_in(others),
-            ready=sum(self._number(each, "status", "readyReplicas") for each in others),
-            here=self._number(cluster, "spec", "replicas"),
-            are_planned=not reasons or reasons <= PLANNED_WITHOUT,
-        )
-
-    def is_behind(self, service: Service | None) -> bool:
-        """Whether the Service selects its pods."""
-        if service is None or not service.spec.selector:
-            return False
-        metadata = self._federated.metadata
-        if metadata.namespace != service.metadata.namespace:
-            return False
-        labels = _labels_of_pods(self._federated)
-        return all(labels.get(key) == value for key, value in service.spec.selector.items())
-
-    def _number(self, cluster: ClusterId, part: str, name: str) -> int:
-        cache = self._type.present(cluster)
-        found = cache.get(self._federated.key) if cache is not None else None
-        within = found.document.get(part) if found is not None else None
-        number = within.get(name) if isinstance(within, dict) else None
-        return number if isinstance(number, int) else 0
-
-
-def _labels_of_pods(federated: FederatedObject) -> Mapping[str, object]:
-    """Those of the pod template; what a user wrote may be anything."""
-    found: object = federated.spec.template
-    for name in ("spec", "template", "metadata", "labels"):
-        found = found.get(name) if isinstance(found, dict) else None
-    return found if isinstance(found, dict) else {}
 
 
 def _ready_by_source(caches: ClusterCaches, key: ServiceKey) -> dict[ClusterId, int]:

@@ -130,6 +130,10 @@ class PreferencesController:
             return None
         return preference.status if asked.target_kind == kind else None
 
+    def on_plan(self, listener: Callable[[ServiceKey], None]) -> None:
+        """Call `listener` with the key of each preference whose status has changed."""
+        self._preferences.listen(partial(_tell_plan, listener))
+
     # Which change makes which work.
 
     def plan_all(self) -> None:
@@ -309,3 +313,10 @@ class PreferencesController:
             cluster=HOST, resource=REPLICA_SCHEDULING_PREFERENCES, object=told, subresource="status"
         )
         await self._host.executor.execute([apply])
+
+
+def _tell_plan(listener: Callable[[ServiceKey], None], delta: Delta[ReplicaSchedulingPreference]) -> None:
+    before = delta.old.status.clusters if delta.old is not None else ()
+    now = delta.new.status.clusters if delta.new is not None else ()
+    if before != now:
+        listener(delta.key)

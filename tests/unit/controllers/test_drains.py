@@ -66,6 +66,7 @@ class World:
         self.type = Type()
         self.drained = {EAST}
         self.is_known = True
+        self.followed: set[ClusterId] = set()
         self.plan: PreferenceStatus | None = _plan("Draining", east=0, west=3)
         self.changes = 0
         selecting = service(WEB)
@@ -86,6 +87,7 @@ class World:
             lambda: self.drained,
             lambda: [self.type],  # type: ignore[list-item]
             lambda _, key: self.plan if key == WEB else None,
+            lambda cluster, _: cluster in self.followed,
             lambda: self.is_known,
             self._changed,
         )
@@ -114,6 +116,10 @@ class World:
 
     def imports_nothing(self, cluster: ClusterId) -> bool:
         self.members[cluster].caches["serviceimports"].replace([])
+        return True
+
+    def follows(self, cluster: ClusterId) -> bool:
+        self.followed.add(cluster)
         return True
 
     def drains(self, cluster: ClusterId) -> bool:
@@ -262,6 +268,21 @@ def test_nothing_is_decided_before_all_that_is_federated_is_known() -> None:
             "who stands in is drained, too",
             lambda world: world.drains(WEST),
             Stage.DRAINED,
+        ),
+        (
+            "it is planned where nobody exports it yet, but will",
+            lambda world: (
+                world.planned(_plan("Draining", east=0, north=3)),
+                world.type.has(NORTH, 3, 3),
+                world.follows(NORTH),
+                *(world.shows(each, east=3, north=3) for each in (EAST, NORTH, WEST)),
+            ),
+            Stage.WITHDRAWING,
+        ),
+        (
+            "it is not planned yet where others stand in",
+            lambda world: world.planned(_plan("Weight", east=3, north=0)),
+            Stage.RAISING,
         ),
         (
             "importers show those of another that is drained only",

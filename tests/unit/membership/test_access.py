@@ -107,3 +107,9 @@ def test_only_the_explicit_wide_choice_lets_federation_do_everything_and_write_r
 def test_where_replicas_are_divided_pods_are_read_too(group: str, plural: str, reads_pods: bool) -> None:
     rules = type_role(group, plural).document["rules"]
     assert [each["resources"] for each in rules] == [[plural], *[["pods"]] * reads_pods]
+
+
+def test_where_services_are_federated_exports_may_follow_replicas() -> None:
+    rules = type_role("", "services").document["rules"]
+    assert [each["resources"] for each in rules] == [["services"], ["serviceexports"]]
+    assert rules[1]["verbs"] == ["get", "create", "patch", "delete"]
