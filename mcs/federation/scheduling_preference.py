@@ -1,10 +1,10 @@
 """What the spec of a ReplicaSchedulingPreference asks for, in either of its two forms.
 
-KubeFed's form has `clusters` with minima, maxima and weights, and is divided in mode `kubefed`. The other has
-`overrides`, each with the replicas of one cluster. Its numbers are weights, so that 6 and 4 stay 3 to 2 whatever the
-total is and whoever is there; clusters that are not listed have no part. It is divided in mode `fair` with rebalance
-`always`: a cluster that was lost gets its number back, and what a full one cannot take goes to the others alone. In
-mode `kubefed` the full one would be asked for it too, so that more than the total would run once it has room.
+KubeFed's form has `clusters` with minima, maxima and weights, and is divided in mode `kubefed` unless it says `fair`.
+The other has `overrides`, each with the replicas of one cluster. Its numbers are weights, so that 6 and 4 stay 3 to 2
+whatever the total is and whoever is there; clusters that are not listed have no part. It is divided in mode `fair` with
+rebalance `always`: a cluster that was lost gets its number back, and what a full one cannot take goes to the others
+alone. In mode `kubefed` the full one would be asked for it too, so that more than the total would run once it has room.
 
 In both, `tolerations`, which KubeFed does not have, are of the taints of clusters.
 
@@ -92,6 +92,7 @@ class _Spec(Struct, rename="camel"):
     target_template: _Template | None = None
     overrides: tuple[_Override, ...] | None = None
     tolerations: tuple[Toleration, ...] = ()
+    mode: Mode | None = None
 
 
 def read_scheduling_preference(spec: object) -> SchedulingPreference:
@@ -117,7 +118,7 @@ def read_scheduling_preference(spec: object) -> SchedulingPreference:
         total=said.total_replicas,
         preferences=preferences,
         rebalance="always" if said.rebalance else "never",
-        mode="kubefed",
+        mode=said.mode or "kubefed",
         intersects_with_selector=said.intersect_with_cluster_selector,
         tolerations=said.tolerations,
     )
@@ -128,6 +129,8 @@ def _from_overrides(said: _Spec) -> SchedulingPreference:
         raise DivisionError(
             "spec has both clusters and overrides or targetTemplate; write one of the two forms"
         )
+    if said.mode == "kubefed":
+        raise DivisionError("spec.mode kubefed does not go with overrides; remove it, or write clusters")
     overrides = said.overrides or ()
     replicas = {each.cluster_name: each.spec.replicas for each in overrides}
     if not replicas:

@@ -107,6 +107,25 @@ def test_the_form_with_clusters_is_divided_as_kubefed_divides_it(
     assert (preference.mode, preference.target_kind) == ("kubefed", "FederatedReplicaSet")
 
 
+@pytest.mark.parametrize(
+    ("clusters", "rebalance", "plan"),
+    [
+        (None, False, "A=5 B=4 C=0"),
+        ({}, True, "A=3 B=3 C=3"),
+        ({"A": {"weight": 2}, "B": {"weight": 1}, "C": {"weight": 1}}, False, "A=5 B=4 C=0"),
+        ({"A": {"minReplicas": 1}, "*": {"weight": 1, "maxReplicas": 3}}, True, "A=1 B=3 C=3"),
+    ],
+)
+def test_it_is_divided_fairly_where_that_is_asked_for(
+    clusters: dict[str, object] | None, rebalance: bool, plan: str
+) -> None:
+    spec = {"totalReplicas": 9, "rebalance": rebalance, "mode": "fair"}
+    preference = read_scheduling_preference(spec if clusters is None else spec | {"clusters": clusters})
+    asked = preference.division("", [ClusterId(each) for each in "ABC"], counts("A=5 B=4"), {})
+    assert divide(asked).plan == counts(plan)
+    assert preference.mode == "fair"
+
+
 def test_the_selector_is_intersected_with_where_that_is_asked_for() -> None:
     said = {"totalReplicas": 9, "intersectWithClusterSelector": True}
     assert read_scheduling_preference(said).intersects_with_selector
@@ -126,6 +145,14 @@ def test_the_selector_is_intersected_with_where_that_is_asked_for() -> None:
             "spec has both clusters and overrides or targetTemplate; write one",
         ),
         (WITH_OVERRIDES | {"overrides": []}, "spec.overrides is empty; list each cluster"),
+        (
+            WITH_OVERRIDES | {"mode": "kubefed"},
+            "spec.mode kubefed does not go with overrides; remove it, or write clusters",
+        ),
+        (
+            {"totalReplicas": 9, "mode": "unfair"},
+            "Invalid enum value 'unfair' - at `spec.mode`",
+        ),
         (
             {"overrides": [{"clusterName": "a", "spec": {}}]},
             "Object missing required field `replicas` - at `spec.overrides[0].spec`",
