@@ -28,9 +28,9 @@ from mcs.testing.virtual_time import run_virtual
 from tests.e2e.federated_world import DEPLOYMENTS
 from tests.e2e.federated_world import SERVICES as SERVICE_TYPE
 from tests.e2e.preferences_world import template
-from tests.e2e.registry_world import SHOP, SYSTEM, settled
+from tests.e2e.registry_world import SHOP, SYSTEM, joined, running_registry, settled
 from tests.e2e.types_world import Host, federating
-from tests.scenarios.world import CRDS, CUSTOM_RESOURCE_DEFINITIONS
+from tests.scenarios.world import CUSTOM_RESOURCE_DEFINITIONS
 
 MEMBERS = ("a", "b", "c")
 TOTAL = 6
@@ -86,8 +86,6 @@ async def serving(
     """App runs in all members as a preference divides it; some export it; an observer watches all."""
     async with federating(folder, MEMBERS) as (host, _):
         world, watch = host.registry.world, Watch(host)
-        definition = CRDS / "replicaschedulingpreferences.scheduling.kubefed.io.yaml"
-        await host.api.apply(CUSTOM_RESOURCE_DEFINITIONS, yaml.safe_load(definition.read_text()))
         await host.define(DEPLOYMENTS)
         await host.enable(DEPLOYMENTS)
         for number, each in enumerate(MEMBERS):
@@ -263,5 +261,26 @@ def test_an_export_follows_as_soon_as_the_service_is_there(tmp_path: Path) -> No
             await api.merge(service, SHOP, "app", {"metadata": {"labels": {"kubefed.io/managed": "true"}}})
             await settled(20)
             assert await exporting(host) == {"a": True, "b": False, "c": True}
+
+    run_virtual(story())
+
+
+def test_without_the_kind_of_preferences_a_member_is_drained_all_the_same(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with running_registry(MEMBERS, tmp_path) as registry:
+            host, resource = Host(registry), REPLICA_SCHEDULING_PREFERENCES
+            watch = Watch(host)
+            await host.api.delete(CUSTOM_RESOURCE_DEFINITIONS, "", f"{resource.plural}.{resource.group}")
+            async with registry.controlled(federates=True):
+                for number, each in enumerate(MEMBERS):
+                    await registry.export(each, "app", f"10.{number}.0.1")
+                await joined(registry, *MEMBERS)
+                await settled(20)
+                assert watch.ready("c") == {"a": 1, "b": 1, "c": 1}
+                await mark(host, "b", "true")
+                await settled(LONGEST_TTL + 20)
+                assert watch.ready("c") == {"a": 1, "b": 0, "c": 1}
+                assert await stage(host, "b") == ("True", "Drained")
+            watch.end()
 
     run_virtual(story())

@@ -50,7 +50,7 @@ from mcs.model.scheduling import (
 )
 from mcs.runtime.cache import Cache, Delta
 from mcs.runtime.demand import Reflected
-from mcs.runtime.fleet import Fleet, Member
+from mcs.runtime.fleet import CRD_MISSING, Fleet, Member
 from mcs.runtime.leader import LeaderElector
 
 SOON = 1.0
@@ -116,8 +116,8 @@ class PreferencesController:
 
     @property
     def is_seen(self) -> bool:
-        """True once it is known which preferences there are."""
-        return self._host.is_seen
+        """True once it is known which preferences there are; where their kind is not served there are none."""
+        return self._host.is_seen or self._host.problem == CRD_MISSING
 
     def status_of(self, kind: str, key: ServiceKey) -> PreferenceStatus | None:
         """The status of the preference that plans a federated object of this kind; None where none does."""
