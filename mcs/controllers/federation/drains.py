@@ -183,9 +183,13 @@ class DrainController:
 
 
 def _ready_by_source(caches: ClusterCaches, key: ServiceKey) -> dict[ClusterId, int]:
-    """How many ready endpoints of each cluster an importer shows."""
-    counts: dict[ClusterId, int] = {}
+    """How many ready endpoints of each cluster an importer shows; one with addresses of both families is one."""
+    by_family: dict[tuple[ClusterId, str], int] = {}
     for mirror in caches.slices.by("mirrored", key):
-        source = ClusterId(mirror.source_cluster)
-        counts[source] = counts.get(source, 0) + sum(each.is_ready for each in mirror.endpoints or ())
+        place = (ClusterId(mirror.source_cluster), mirror.address_type)
+        ready = sum(each.is_ready for each in mirror.endpoints or ())
+        by_family[place] = by_family.get(place, 0) + ready
+    counts: dict[ClusterId, int] = {}
+    for (source, _), count in by_family.items():
+        counts[source] = max(count, counts.get(source, 0))
     return counts

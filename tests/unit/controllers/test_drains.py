@@ -18,7 +18,7 @@ from mcs.model.meta import ObjectMeta
 from mcs.model.multicluster import ServiceImport
 from mcs.model.names import SERVICE_NAME_LABEL, SOURCE_CLUSTER_LABEL, ClusterId, ServiceKey
 from mcs.model.scheduling import PreferenceClusterStatus, PreferenceStatus
-from mcs.model.slices import EndpointSlice
+from mcs.model.slices import IPV6, EndpointSlice
 from mcs.model.targets import TargetObject
 from mcs.runtime.cache import Cache
 from mcs.runtime.fleet import Fleet, Member, Reachability
@@ -97,8 +97,13 @@ class World:
 
     # Each of these is true, so that several make a change.
 
-    def shows(self, importer: ClusterId, **ready: int) -> bool:
+    def shows(self, importer: ClusterId, *, both_families: bool = False, **ready: int) -> bool:
         mirrors = [_mirror(importer, source, number) for source, number in ready.items()]
+        if both_families:
+            mirrors += [
+                replace(each, address_type=IPV6, metadata=replace(each.metadata, name=f"{each.key.name}-6"))
+                for each in mirrors
+            ]
         self.members[importer].caches["endpointslices"].replace(mirrors)
         return True
 
@@ -282,6 +287,15 @@ def test_nothing_is_decided_before_all_that_is_federated_is_known() -> None:
         (
             "it is not planned yet where others stand in",
             lambda world: world.planned(_plan("Weight", east=3, north=0)),
+            Stage.RAISING,
+        ),
+        (
+            "endpoints with addresses of both families are not two",
+            lambda world: (
+                world.planned(_plan("Draining", east=0, west=4)),
+                world.type.has(WEST, 4, 4),
+                *(world.shows(each, both_families=True, east=2, west=2) for each in (EAST, NORTH, WEST)),
+            ),
             Stage.RAISING,
         ),
         (
