@@ -1,6 +1,7 @@
 """kube-controller-manager beside the API server of a ControlPlane, for what its controllers make of objects.
 
-There are no nodes: Deployments get their ReplicaSets and these their Pods, which then wait for a place.
+There are no nodes: Deployments get their ReplicaSets and these their Pods, which then wait for a place (`tests.real.kubelet`
+gives them one).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from tests.lab.processes import LabProcess
 CONTROLLERS = (
     "clusterrole-aggregation-controller",
     "deployment-controller",
+    "endpointslice-controller",
     "garbage-collector-controller",
     "namespace-controller",
     "replicaset-controller",
