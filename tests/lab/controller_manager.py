@@ -1,7 +1,7 @@
 """kube-controller-manager beside the API server of a ControlPlane, for what its controllers make of objects.
 
-There are no nodes: Deployments get their ReplicaSets and these their Pods, which then wait for a place (`tests.real.kubelet`
-gives them one).
+There are no nodes: Deployments get their ReplicaSets and these their Pods, which then wait for a
+place, which `tests.real.kubelet` gives them.
 """
 
 from __future__ import annotations
