@@ -1,4 +1,4 @@
-"""A preference through the loss of a cluster and its return, on real API servers, as users of its Service see it.
+"""A preference through the loss of a member, its return and a drain, on real API servers, as an importer sees it.
 
 The controllers of Kubernetes make Pods and EndpointSlices; a stand-in for kubelets makes the Pods ready.
 """
@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 
 from tests.lab.mcs import eventually
 from tests.real.chaos.api import AdminApi
-from tests.real.joined import SYSTEM
+from tests.real.joined import SYSTEM, mcs
 from tests.real.kubelet import kubelet
 from tests.real.test_federation import MEMBERS, Guide, guided
 from tests.real.test_preferences import PREFERENCE, TEMPLATE, planned, size
@@ -27,6 +27,7 @@ DELAYS = {
     "metadata": {"name": "kubefed", "namespace": SYSTEM[1]},
     "spec": {"controllerDuration": {"unavailableDelay": "5s", "availableDelay": "3s"}},
 }
+BOTH = {"a": (6, "Weight"), "b": (4, "Weight")}
 EXPORT = {
     "apiVersion": "multicluster.x-k8s.io/v1beta1",
     "kind": "ServiceExport",
@@ -74,8 +75,10 @@ async def observed(guide: Guide) -> AsyncIterator[Observer]:
                 await task
 
 
-async def test_ten_replicas_go_where_they_can_and_nobody_ever_sees_fewer(tmp_path: Path) -> None:
-    async with guided(tmp_path) as (guide, _), AsyncExitStack() as stack:
+@asynccontextmanager
+async def six_and_four(folder: Path) -> AsyncIterator[tuple[Guide, Observer]]:
+    """Web runs in both members, and an observer has begun to count."""
+    async with guided(folder) as (guide, _), AsyncExitStack() as stack:
         await guide.host("apply", "-f", "-", stdin=json.dumps(DELAYS))
         for number, member in enumerate(MEMBERS):
             await size(guide, member, "50")
@@ -92,17 +95,43 @@ async def test_ten_replicas_go_where_they_can_and_nobody_ever_sees_fewer(tmp_pat
         await eventually("a has its namespace", lambda: guide.get("a", "namespace/shop"), seconds=60)
         await guide.kubectl["a"]("apply", "-f", "-", stdin=json.dumps(EXPORT))
         observer = await stack.enter_async_context(observed(guide))
-
-        async def shows(ready: dict[str, int], plan: dict[str, tuple[int, str]]) -> bool:
-            return observer.ready == ready and await planned(guide) == plan
-
-        both = {"a": (6, "Weight"), "b": (4, "Weight")}
         # b exports it, too, for replicas have gone there.
-        await eventually("six and four", lambda: shows({"a": 6, "b": 4}, both), seconds=90)
+        await eventually("six and four", shown(guide, observer, {"a": 6, "b": 4}, BOTH), seconds=90)
         observer.begin()
+        yield guide, observer
+
+
+def shown(
+    guide: Guide, observer: Observer, ready: dict[str, int], plan: dict[str, tuple[int, str]]
+) -> Callable[[], Awaitable[bool]]:
+    """Whether the importer shows so many ready endpoints, and the preference tells this plan."""
+
+    async def is_so() -> bool:
+        return observer.ready == ready and await planned(guide) == plan
+
+    return is_so
+
+
+async def test_ten_replicas_go_where_they_can_and_nobody_ever_sees_fewer(tmp_path: Path) -> None:
+    async with six_and_four(tmp_path) as (guide, observer):
         await guide.planes["b"].kill()
         lost = {"a": (TOTAL, "Weight"), "b": (0, "Lost")}
-        await eventually("ten and none", lambda: shows({"a": TOTAL, "b": 4}, lost), seconds=120)
+        await eventually("ten and none", shown(guide, observer, {"a": TOTAL, "b": 4}, lost), seconds=120)
         await guide.planes["b"].start()
-        await eventually("six and four again", lambda: shows({"a": 6, "b": 4}, both), seconds=120)
+        await eventually("six and four again", shown(guide, observer, {"a": 6, "b": 4}, BOTH), seconds=120)
+        assert observer.least == TOTAL
+
+
+async def test_a_member_is_drained_and_nobody_ever_sees_fewer(tmp_path: Path) -> None:
+    async with six_and_four(tmp_path) as (guide, observer):
+        kubeconfig = guide.planes.kubeconfig()
+        await mcs("drain", "b", "--host-context", "host", kubeconfig=kubeconfig)
+        drained = {"a": (TOTAL, "Weight"), "b": (0, "Drained")}
+        await eventually("ten and none", shown(guide, observer, {"a": TOTAL}, drained), seconds=120)
+        registration = await guide.get("host", "kubefedcluster/b", *SYSTEM) or {}
+        conditions = {each["type"]: each for each in registration["status"]["conditions"]}
+        assert conditions["Drained"]["status"] == "True"
+        assert await guide.replicas("b") == (0, 0)
+        await mcs("uncordon", "b", "--host-context", "host", kubeconfig=kubeconfig)
+        await eventually("six and four again", shown(guide, observer, {"a": 6, "b": 4}, BOTH), seconds=120)
         assert observer.least == TOTAL
