@@ -14,6 +14,9 @@ from mcs.cli.tables import Table
 from mcs.federation.snapshot import ObjectKey, Snapshot
 from mcs.model.federated import CHECK_CLUSTERS, OK, PROPAGATION, FederatedObject, PropagationCondition
 
+DRIFTED = "Drifted"
+"""Stands for the status of a cluster that is fine, but had been changed there, and was set back."""
+
 
 def print_federation_status(source: Source, namespace: str | None, output: str) -> None:
     """Print the tables, of one namespace or of all. Raises UserMistakeError."""
@@ -84,9 +87,9 @@ def _problems(objects: dict[ObjectKey, FederatedObject]) -> Iterable[tuple[str, 
         if condition is not None and condition.reason not in ("", CHECK_CLUSTERS):
             yield str(key), "-", condition.reason, " ".join(condition.message.split()) or "-"
         found = sorted(
-            _Problem(str(key), each.status, " ".join(each.message.split()), each.name)
+            _Problem(str(key), each.status or DRIFTED, " ".join(each.message.split()), each.name)
             for each in object_.status.clusters
-            if each.status != OK
+            if each.status != OK or each.message
         )
         for (of, status, what), alike in groupby(found, key=lambda each: each[:3]):
             yield of, ", ".join(each.cluster for each in alike), status, what or "-"

@@ -305,7 +305,11 @@ async def test_the_status_of_a_host_cluster_tells_types_objects_and_problems(tmp
     }
     status = {
         "conditions": [{"type": "Propagation", "status": "False", "reason": "CheckClusters"}],
-        "clusters": [{"name": "cluster-aws"}, {"name": "cluster-azure", **failed}, {"name": "cluster-gcp", **failed}],
+        "clusters": [
+            {"name": "cluster-aws", "message": "Set back."},
+            {"name": "cluster-azure", **failed},
+            {"name": "cluster-gcp", **failed},
+        ],
         "workload": counts,
         "percentConverged": 33,
     }  # fmt: skip
@@ -347,6 +351,7 @@ async def test_the_status_of_a_host_cluster_tells_types_objects_and_problems(tmp
             "FederatedConfigMap shop/settings  -                           NamespaceNotFederated  Make one.\n"
             "FederatedDeployment shop/web      cluster-azure, cluster-gcp  ClusterNotReady        "
             "The cluster is not ready; the object is written once it is.\n"
+            "FederatedDeployment shop/web      cluster-aws                 Drifted                Set back.\n"
         )
         code, out, errors = await host.mcs("federation", "status", "-n", "else", "-o", "json")
         found = json.loads(out)

@@ -203,7 +203,12 @@ def test_a_change_in_a_member_is_undone_and_one_that_comes_again_later_each_time
             written = since(before, federation.writes())
             assert written["b"]["configmaps"] - 40 < 10
             assert set(written) == {"b", "host"}
-            assert "federatedconfigmaps/status" not in written["host"]
+            # One status tells of it, however often it comes again.
+            assert written["host"]["federatedconfigmaps/status"] == 1
+            told = await federation.message(CONFIG_MAPS, "settings", "b")
+            assert told.startswith("Somebody had changed data.color")
+            assert (await federation.status(CONFIG_MAPS, "settings"))["b"] == ""
+            assert await federation.message(CONFIG_MAPS, "settings", "a") == ""
 
             await federation.apis["b"].delete(TARGET, SHOP, "settings")
             await settled()

@@ -13,6 +13,7 @@ from mcs.controllers.federation.objects import event_about
 from mcs.controllers.federation.picture import FIGHT, Picture, Plan, Progress, Result, now
 from mcs.controllers.federation.telling import FAILED, TIMED_OUT
 from mcs.federation.deletion import delete_options
+from mcs.federation.drift import drift_message, drifted
 from mcs.federation.ledger import applied_hash, needs_update, written
 from mcs.federation.overrides import Document, NotMade
 from mcs.federation.ownership import taken_over
@@ -229,13 +230,14 @@ class _Attempt:
         )
         if isinstance(document, NotMade):
             return Result(document.status, document.message)
-        digest = applied_hash(document)
+        digest, message = applied_hash(document), ""
         if self._step == "update" and seen is not None:
             is_settled = progress.settled.get(cluster) == (digest, seen.metadata.resource_version)
             if is_settled or not needs_update(entry, document, seen.document):
                 return Result(OK)
             if entry.applied == digest:
                 self._note_undone()
+                message = drift_message(drifted(document, seen.document))
         answer = await self._apply(document, seen)
         if seen is not None and (self._step == "adopt" or not entry.applied):
             answer = await self._take_over(answer)
@@ -243,7 +245,7 @@ class _Attempt:
         after = written(cluster, answer.metadata, document)
         if after != entry:
             progress.written[cluster] = after
-        return Result(OK)
+        return Result(OK, message)
 
     async def _apply(self, document: Document, seen: TargetObject | None) -> TargetObject:
         sent = document
