@@ -35,6 +35,7 @@ from mcs.model.slices import EndpointSlice
 from mcs.runtime.aside import OnDemand
 from mcs.runtime.cache import Cache
 from mcs.runtime.demand import Reflected
+from mcs.runtime.fleet import Member
 from mcs.services.exported_metadata import is_label_value
 from mcs.services.imports import ENDPOINTS_WITHDRAWN
 from mcs.services.observed import NodeZones
@@ -282,6 +283,11 @@ class ClusterCaches(NamedTuple):
     def derived(self, key: ServiceKey) -> Service | None:
         """The Service in the place of the derived Service, whoever made it."""
         return self.services.get(_place(key))
+
+
+def caches_of(members: Mapping[ClusterId, Member[Any]]) -> dict[ClusterId, ClusterCaches]:
+    """The typed views of all these members."""
+    return {cluster: ClusterCaches.of(member.caches) for cluster, member in members.items()}
 
 
 def exported_in(clusters: Mapping[ClusterId, ClusterCaches], namespace: str) -> set[ServiceKey]:

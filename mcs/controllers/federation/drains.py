@@ -5,13 +5,13 @@ where its author placed it.
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 
 import structlog
 from msgspec.structs import replace
 
-from mcs.controllers.clusters import ClusterCaches, Work
+from mcs.controllers.clusters import ClusterCaches, Work, caches_of
 from mcs.controllers.federation.clusters import FederatedType
 from mcs.controllers.federation.workloads import PlannedWorkload, PreferenceOf, planned_workloads
 from mcs.federation.draining import (
@@ -24,7 +24,6 @@ from mcs.federation.draining import (
 from mcs.membership.tokens import Told
 from mcs.model.names import ClusterId, ServiceKey
 from mcs.model.registration import DRAINED
-from mcs.model.services import Service
 from mcs.runtime.fleet import Fleet, Reachability
 
 log = structlog.get_logger(__name__)
@@ -101,8 +100,10 @@ class DrainController:
     def _look(self) -> None:
         if not self._is_known():
             return
-        clusters = sorted(set(self._drained()) & self._fleet.members.keys())
-        now = {cluster: decide_drain(self.observe(cluster)) for cluster in clusters}
+        drained = frozenset(self._drained())
+        clusters = sorted(drained & self._fleet.members.keys())
+        planned = planned_workloads(self._types(), self._preference_of) if clusters else []
+        now = {cluster: decide_drain(self._observe(cluster, drained, planned)) for cluster in clusters}
         before, self.drains = self.drains, now
         self._unseen_since = {each: since for each, since in self._unseen_since.items() if each in now}
         for cluster, drain in now.items():
@@ -112,15 +113,17 @@ class DrainController:
         if told != {cluster: (each.stage, each.message) for cluster, each in before.items()}:
             self._on_change()
 
-    def observe(self, cluster: ClusterId) -> ObservedDrain:
-        """What decides how far the drain of this member is."""
-        planned = planned_workloads(self._types(), self._preference_of)
-        services = tuple(self._services(cluster, planned))
-        only_here = [self._service(cluster, each.key) for each in services if each.is_only_here]
+    def _observe(
+        self, cluster: ClusterId, gone: frozenset[ClusterId], planned: Sequence[PlannedWorkload]
+    ) -> ObservedDrain:
+        """What decides how far the drain of this member is; those that are `gone` stand in for nobody."""
+        caches = caches_of(self._fleet.members)
+        services = tuple(self._services(cluster, gone, planned, caches))
+        own = caches[cluster].services
+        only_here = [own.get(each.key) for each in services if each.is_only_here]
         self._kept[cluster] = frozenset(each.key for each in planned if any(map(each.is_behind, only_here)))
         workloads = [
-            replace(each.without(cluster, self._gone(cluster)), is_kept=each.key in self._kept[cluster])
-            for each in planned
+            replace(each.without(cluster, gone), is_kept=each.key in self._kept[cluster]) for each in planned
         ]
         is_shown = any(each.shown for each in services if not each.is_only_here)
         moment = asyncio.get_running_loop().time()
@@ -134,21 +137,18 @@ class DrainController:
             longest_ttl=LONGEST_TTL,
         )
 
-    def _service(self, cluster: ClusterId, key: ServiceKey) -> Service | None:
-        return ClusterCaches.of(self._fleet.members[cluster].caches).services.get(key)
-
-    def _gone(self, cluster: ClusterId) -> frozenset[ClusterId]:
-        """The clusters that cannot stand in for anybody."""
-        return frozenset(self._drained()) | {cluster}
-
-    def _services(self, cluster: ClusterId, planned: list[PlannedWorkload]) -> Iterable[DrainedService]:
-        caches = {each: ClusterCaches.of(member.caches) for each, member in self._fleet.members.items()}
+    def _services(
+        self,
+        cluster: ClusterId,
+        gone: frozenset[ClusterId],
+        planned: Sequence[PlannedWorkload],
+        caches: Mapping[ClusterId, ClusterCaches],
+    ) -> Iterable[DrainedService]:
         importers = {
             each: held
             for each, held in caches.items()
             if self._fleet.members[each].reachability is Reachability.REACHABLE
         }
-        gone = self._gone(cluster)
         for export in sorted(caches[cluster].exports, key=lambda each: each.key):
             shows = {
                 each: _ready_by_source(held, export.key)

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
-from mcs.controllers.clusters import ClusterCaches, Work
+from mcs.controllers.clusters import ClusterCaches, Work, caches_of
 from mcs.controllers.federation.clusters import FederatedType
 from mcs.controllers.federation.workloads import PlannedWorkload, PreferenceOf, planned_workloads
 from mcs.model.actions import Action
@@ -73,7 +73,8 @@ class FollowingController:
         member = self._fleet.members.get(cluster)
         if member is None or member.executor is None or not self._is_known():
             return
-        action = self._plan(key, self._planned(key.namespace)).get(cluster)
+        caches = caches_of(self._fleet.members)
+        action = self._plan(key, self._planned(key.namespace), caches).get(cluster)
         if action is not None:
             await member.executor.execute((action,))
 
@@ -97,20 +98,21 @@ class FollowingController:
             self.touch(delta.key.namespace)
 
     def _look(self, namespace: str) -> None:
-        planned = self._planned(namespace)
-        held = (each.exports.by("namespace", namespace) for each in self._caches().values())
+        planned, caches = self._planned(namespace), caches_of(self._fleet.members)
+        held = (each.exports.by("namespace", namespace) for each in caches.values())
         exports = [export for each in held for export in each]
         if not planned and not any(map(follows, exports)):
             return
         for key in sorted({export.key for export in exports}):
-            for cluster in self._plan(key, planned):
+            for cluster in self._plan(key, planned, caches):
                 self._fleet.members[cluster].queue.add(Work("followed-export", key))
 
     def _planned(self, namespace: str) -> list[PlannedWorkload]:
         return planned_workloads(self._types(), self._preference_of, namespace)
 
-    def _plan(self, key: ServiceKey, planned: Iterable[PlannedWorkload]) -> Mapping[ClusterId, Action]:
-        caches = self._caches()
+    def _plan(
+        self, key: ServiceKey, planned: Iterable[PlannedWorkload], caches: Mapping[ClusterId, ClusterCaches]
+    ) -> Mapping[ClusterId, Action]:
         members = self._fleet.members
         exports = {
             each: export for each, held in caches.items() if (export := held.exports.get(key)) is not None
@@ -136,9 +138,6 @@ class FollowingController:
                 },
             )
         )
-
-    def _caches(self) -> dict[ClusterId, ClusterCaches]:
-        return {each: ClusterCaches.of(member.caches) for each, member in self._fleet.members.items()}
 
     def _services(self) -> Iterable[FederatedType]:
         return (each for each in self._types() if each.config.spec.federated_type.kind == FEDERATED_SERVICE)
