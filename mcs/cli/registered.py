@@ -30,11 +30,10 @@ def members_table(registered: Sequence[KubeFedCluster]) -> Table:
 
 def _row(each: KubeFedCluster) -> tuple[str, ...]:
     ready, status = each.condition(READY), each.status
-    annotations = each.metadata.annotations
     words = {
         "leaving": each.is_terminating,
-        "drained": annotations.get(DRAINED_ANNOTATION) == "true",
-        "cordoned": annotations.get(CORDONED_ANNOTATION) == "true",
+        "drained": each.is_drained,
+        "cordoned": each.is_cordoned,
     }
     telling = [
         f"{condition.type} {condition.status}, {condition.reason}: {condition.message}"

@@ -23,7 +23,6 @@ from mcs.controllers import clusters, zone
 from mcs.controllers.auto_export import AutoExportController
 from mcs.controllers.clusters import Work
 from mcs.controllers.federation.controller import Federation
-from mcs.controllers.federation.preferences import PreferencesController
 from mcs.controllers.identity import Identities
 from mcs.controllers.propagation import Propagation
 from mcs.controllers.ranges import RangesController
@@ -41,7 +40,7 @@ from mcs.model.policy import DEFAULT_POLICY, Policy
 from mcs.model.resources import KUBEFED_CLUSTERS
 from mcs.model.selectors import Selector
 from mcs.runtime.fleet import Client, Fleet, Member, Reachability
-from mcs.runtime.leader import LeaderElector
+from mcs.runtime.leader import LeaderElector, while_leading
 from mcs.web.federation import FederationCollector
 from mcs.web.metrics import (
     DnsCollector,
@@ -316,7 +315,7 @@ class ControllerProcess(Process):
             registry.register(RegistryCollector(lambda: members_of.orphans, lambda: members_of.refusals))
             if federates:
                 federation = self.federation = Federation(
-                    members_of, registered, fleet, clock, leader, PreferencesController, self._drains_changed
+                    members_of, registered, fleet, clock, self._drains_changed, leader
                 )
                 self._beside["federation"] = federation.run
                 registry.register(
@@ -351,10 +350,7 @@ class ControllerProcess(Process):
         return health.unreachable_since if health is not None else ""
 
     async def _reconciled(self, cluster: ClusterId, work: Work) -> None:
-        if self.leader is None:
-            await self._reconcile_now(cluster, work)
-        else:
-            await self.leader.lead(partial(self._reconcile_now, cluster, work))
+        await while_leading(self.leader, partial(self._reconcile_now, cluster, work))
 
     async def _reconcile_now(self, cluster: ClusterId, work: Work) -> None:
         match work.about:

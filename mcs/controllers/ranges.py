@@ -9,7 +9,7 @@ import structlog
 from mcs.controllers.clusters import ClusterCaches, Work
 from mcs.membership.ranges import Overlap, overlap_message, overlaps, pod_ranges
 from mcs.model.actions import RecordEvent
-from mcs.model.events import ObjectReference, new_event
+from mcs.model.events import new_event
 from mcs.model.meta import timestamp
 from mcs.model.names import ClusterId, ServiceKey
 from mcs.model.registration import Node
@@ -107,9 +107,7 @@ class RangesController:
 
     def _event(self, member: Member[Work], overlap: Overlap) -> RecordEvent:
         (node, *_) = ClusterCaches.of(member.caches).nodes.by("pod range", overlap.range)
-        reference = ObjectReference(
-            api_version=NODES.api_version, kind=NODES.kind, name=node.metadata.name, uid=node.metadata.uid
-        )
+        reference = NODES.reference(node.metadata)
         event = new_event(
             reference,
             "Warning",

@@ -53,7 +53,7 @@ from mcs.runtime.cache import Cache
 from mcs.runtime.demand import Reflected
 from mcs.runtime.executor import Applied
 from mcs.runtime.fleet import Fleet, Member, NotAdmittedError, Reachability
-from mcs.runtime.leader import LeaderElector
+from mcs.runtime.leader import LeaderElector, while_leading
 from mcs.web.requests import RequestCounts
 
 log = structlog.get_logger(__name__)
@@ -182,10 +182,8 @@ class RegistryController:
             for listener in self._members_listeners:
                 listener(plan)
             self.host.queue.add(RECORDS)
-        elif self._leader is None:
-            await self._record()
         else:
-            await self._leader.lead(self._record)
+            await while_leading(self._leader, self._record)
 
     async def _record(self) -> None:
         if self.host.executor is None:

@@ -15,7 +15,7 @@ from mcs.kube.errors import ConfigError
 from mcs.kube.sources import registration_from, secrets_from
 from mcs.membership.recording import HOST
 from mcs.model.actions import Action, Apply, RecordEvent
-from mcs.model.events import ObjectReference, new_event
+from mcs.model.events import new_event
 from mcs.model.registration import KUBECONFIG_LABEL, KubeFedCluster, Secret
 from mcs.model.resources import KUBEFED_CLUSTERS, SECRETS
 
@@ -96,13 +96,7 @@ def _is_to_be_written(wanted: KubeFedCluster, present: KubeFedCluster | None) ->
 
 
 def _event(secret: Secret, problem: str, now: str) -> RecordEvent:
-    about = ObjectReference(
-        api_version=SECRETS.api_version,
-        kind=SECRETS.kind,
-        namespace=secret.metadata.namespace,
-        name=secret.metadata.name,
-        uid=secret.metadata.uid,
-    )
+    about = SECRETS.reference(secret.metadata)
     event = new_event(
         about, "Warning", "KubeconfigRefused", problem, now, namespace=secret.metadata.namespace
     )

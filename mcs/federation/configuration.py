@@ -14,7 +14,7 @@ from datetime import timedelta
 from msgspec import Struct
 
 from mcs.model.actions import RecordEvent
-from mcs.model.events import ObjectReference, new_event
+from mcs.model.events import new_event
 from mcs.model.federated import (
     CONFIG_NAME,
     KUBEFED_CONFIGS,
@@ -151,13 +151,7 @@ def _election_mistakes(spec: KubeFedConfigSpec) -> Iterator[str]:
 def configuration_event(config: KubeFedConfig, problem: str, host: ClusterId, now: str) -> RecordEvent:
     """What tells that a configuration is wrong, and that other settings are in force therefore."""
     metadata = config.metadata
-    about = ObjectReference(
-        api_version=KUBEFED_CONFIGS.api_version,
-        kind=KUBEFED_CONFIGS.kind,
-        namespace=metadata.namespace,
-        name=metadata.name,
-        uid=metadata.uid,
-    )
+    about = KUBEFED_CONFIGS.reference(metadata)
     message = f"The settings before stay in force: {problem}"
     event = new_event(about, "Warning", "InvalidConfiguration", message, now, namespace=metadata.namespace)
     return RecordEvent(cluster=host, about=KUBEFED_CONFIGS, object=event)

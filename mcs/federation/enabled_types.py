@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from mcs.federation.configuration import PUSH_RECONCILER, Settings
 from mcs.model.actions import Action, Patch, RecordEvent
-from mcs.model.events import ObjectReference, new_event
+from mcs.model.events import new_event
 from mcs.model.federated import (
     FEDERATED_TYPE_CONFIGS,
     NAMESPACES_TYPE,
@@ -189,12 +189,6 @@ def _patch(
 
 def _event(config: FederatedTypeConfig, refusal: Refusal, host: ClusterId, now: str) -> Action:
     metadata = config.metadata
-    about = ObjectReference(
-        api_version=FEDERATED_TYPE_CONFIGS.api_version,
-        kind=FEDERATED_TYPE_CONFIGS.kind,
-        namespace=metadata.namespace,
-        name=metadata.name,
-        uid=metadata.uid,
-    )
+    about = FEDERATED_TYPE_CONFIGS.reference(metadata)
     event = new_event(about, "Warning", refusal.reason, refusal.message, now, namespace=metadata.namespace)
     return RecordEvent(cluster=host, about=FEDERATED_TYPE_CONFIGS, object=event)

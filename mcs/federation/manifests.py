@@ -25,9 +25,7 @@ from mcs.model.federated import (
 from mcs.model.meta import KubernetesObject
 from mcs.model.names import ClusterId
 from mcs.model.registration import (
-    CORDONED_ANNOTATION,
     DEFAULT_SYSTEM_NAMESPACE,
-    DRAINED_ANNOTATION,
     READY,
     KubeFedCluster,
 )
@@ -150,8 +148,8 @@ def registered_cluster(registration: KubeFedCluster, is_unprobed_ready: bool) ->
         labels=registration.metadata.labels,
         is_ready=is_ready if is_probed else is_unprobed_ready,
         is_probed=is_probed,
-        is_cordoned=registration.metadata.annotations.get(CORDONED_ANNOTATION) == "true",
-        is_drained=registration.metadata.annotations.get(DRAINED_ANNOTATION) == "true",
+        is_cordoned=registration.is_cordoned,
+        is_drained=registration.is_drained,
         taints=registration.spec.taints,
     )
 

@@ -4,13 +4,13 @@ Source: KubeFed's status. Texts of errors, sums and the percentage are ours. The
 they are of any kind.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from mcs.model.documents import Document, map_in, number_in
 from mcs.model.federated import (
     CHECK_CLUSTERS,
     OK,
@@ -24,8 +24,6 @@ from mcs.model.meta import ConditionStatus
 
 _TOLD = 3
 """How many clusters the condition names, which is to be read in one line; each has its own text in the status."""
-
-Document = Mapping[str, Any]
 
 _COUNTED: dict[str, tuple[tuple[str, ...], ...]] = {
     "Deployment": (("readyReplicas",), ("updatedReplicas",), ("availableReplicas",)),
@@ -128,33 +126,22 @@ def workload_counts(kind: str, object_: Document) -> WorkloadCounts | None:
     What a status says of an earlier generation does not count: nothing is then ready, updated or available.
     A Job counts its completions: a pod that has succeeded counts as all three.
     """
-    spec, status = _map(object_, "spec"), _map(object_, "status")
+    spec, status = map_in(object_, "spec"), map_in(object_, "status")
     if kind not in _COUNTED:
         return None
     wanted = _wanted(kind, spec, status)
     if (
-        _number(status, "observedGeneration") < _number(_map(object_, "metadata"), "generation")
+        number_in(status, "observedGeneration") < number_in(map_in(object_, "metadata"), "generation")
         and kind != "Job"
     ):
         return WorkloadCounts(wanted=wanted, ready=0, updated=0, available=0)
-    ready, updated, available = (sum(_number(status, name) for name in names) for names in _COUNTED[kind])
+    ready, updated, available = (sum(number_in(status, name) for name in names) for names in _COUNTED[kind])
     return WorkloadCounts(wanted=wanted, ready=ready, updated=updated, available=available)
 
 
 def _wanted(kind: str, spec: Document, status: Document) -> int:
     if kind == "DaemonSet":
-        return _number(status, "desiredNumberScheduled")
+        return number_in(status, "desiredNumberScheduled")
     if kind == "Job":
-        return _number(spec, "completions", _number(spec, "parallelism", 1))
-    return _number(spec, "replicas", 1)
-
-
-def _map(of: Document, name: str) -> Document:
-    found = of.get(name)
-    return found if isinstance(found, Mapping) else {}
-
-
-def _number(of: Document, name: str, otherwise: int = 0) -> int:
-    """What a member sends may be anything."""
-    found = of.get(name)
-    return found if isinstance(found, int) and found >= 0 else otherwise
+        return number_in(spec, "completions", otherwise=number_in(spec, "parallelism", otherwise=1))
+    return number_in(spec, "replicas", otherwise=1)

@@ -13,7 +13,8 @@ from mcs.membership.health import CLUSTER_NOT_READY, Probe, desired_status
 from mcs.membership.registry import MALFORMED, Refusal, is_leaving
 from mcs.membership.tokens import Told
 from mcs.model.actions import Action, Patch, RecordEvent
-from mcs.model.events import ObjectReference, new_event
+from mcs.model.events import new_event
+from mcs.model.meta import ObjectMeta
 from mcs.model.names import ClusterId
 from mcs.model.registration import (
     CLUSTER_UID_ANNOTATION,
@@ -131,7 +132,7 @@ def _events(registration: KubeFedCluster, desired: KubeFedClusterStatus, now: st
 def _event(registration: KubeFedCluster, condition: ClusterCondition, now: str) -> RecordEvent:
     is_good = condition.type == READY and condition.status == "True"
     reason = "MalformedClusterConfig" if condition.reason == MALFORMED else condition.reason or ""
-    about = reference(registration.metadata.namespace, registration.metadata.name, registration.metadata.uid)
+    about = KUBEFED_CLUSTERS.reference(registration.metadata)
     event = new_event(
         about,
         "Normal" if is_good else "Warning",
@@ -146,7 +147,7 @@ def _event(registration: KubeFedCluster, condition: ClusterCondition, now: str) 
 def orphan_event(cluster: ClusterId, namespace: str, now: str) -> RecordEvent:
     """Tells of a cluster that nobody registers any more although something came from it."""
     event = new_event(
-        reference(namespace, cluster, ""),
+        KUBEFED_CLUSTERS.reference(ObjectMeta(namespace=namespace, name=cluster)),
         "Warning",
         "ClusterOrphaned",
         f'What came from cluster "{cluster}" stays, but nobody registers it and no leave is recorded. Register it '
@@ -155,14 +156,3 @@ def orphan_event(cluster: ClusterId, namespace: str, now: str) -> RecordEvent:
         namespace=namespace,
     )
     return RecordEvent(cluster=HOST, about=KUBEFED_CLUSTERS, object=event)
-
-
-def reference(namespace: str, name: str, uid: str) -> ObjectReference:
-    """Refers to a registration in an Event."""
-    return ObjectReference(
-        api_version=KUBEFED_CLUSTERS.api_version,
-        kind=KUBEFED_CLUSTERS.kind,
-        namespace=namespace,
-        name=name,
-        uid=uid,
-    )

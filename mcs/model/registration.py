@@ -105,6 +105,16 @@ class KubeFedCluster(KubernetesObject, frozen=True):
         """The id of the member, acceptable or not: that of the annotation, else the name."""
         return ClusterId(self.metadata.annotations.get(CLUSTER_ID_ANNOTATION) or self.metadata.name)
 
+    @property
+    def is_cordoned(self) -> bool:
+        """True while an operator wants nothing new to be placed there."""
+        return self.metadata.annotations.get(CORDONED_ANNOTATION) == "true"
+
+    @property
+    def is_drained(self) -> bool:
+        """True while an operator wants it to be drained."""
+        return self.metadata.annotations.get(DRAINED_ANNOTATION) == "true"
+
     def condition(self, type_: str) -> ClusterCondition | None:
         """The condition of this type."""
         return next((each for each in self.status.conditions if each.type == type_), None)

@@ -5,9 +5,9 @@ from typing import Generic, TypeVar
 from msgspec import Struct
 
 from mcs.model.clusters import ClusterProperty
-from mcs.model.events import Event
+from mcs.model.events import Event, ObjectReference
 from mcs.model.leases import Lease
-from mcs.model.meta import KubernetesObject
+from mcs.model.meta import KubernetesObject, ObjectMeta
 from mcs.model.multicluster import ServiceExport, ServiceImport
 from mcs.model.registration import KubeFedCluster, Node, Secret
 from mcs.model.services import Namespace, Service
@@ -41,6 +41,16 @@ class Resource(Struct, Generic[T_co], frozen=True, kw_only=True):
         within = namespace or self.scope
         scope = f"/namespaces/{within}" if within and self.namespaced else ""
         return "/".join(part for part in (f"{root}{scope}", self.plural, name, subresource) if part)
+
+    def reference(self, metadata: ObjectMeta) -> ObjectReference:
+        """Refers to the object with this metadata, as Events do."""
+        return ObjectReference(
+            api_version=self.api_version,
+            kind=self.kind,
+            namespace=metadata.namespace,
+            name=metadata.name,
+            uid=metadata.uid,
+        )
 
     def __str__(self) -> str:
         return self.plural

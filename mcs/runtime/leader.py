@@ -255,3 +255,11 @@ def _advice(error: KubeError | str, place: LeasePlace) -> str:
 
 def _now() -> float:
     return asyncio.get_running_loop().time()
+
+
+async def while_leading(leader: LeaderElector | None, work: Callable[[], Awaitable[None]]) -> None:
+    """Do `work` at once where nobody is elected, else as soon and as long as `leader` leads."""
+    if leader is None:
+        await work()
+    else:
+        await leader.lead(work)

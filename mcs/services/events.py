@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from mcs.model.actions import RecordEvent
-from mcs.model.events import ObjectReference, new_event
+from mcs.model.events import new_event
 from mcs.model.meta import Condition, KubernetesObject, ObjectMeta
 from mcs.model.multicluster import CONFLICT, READY, VALID, ServiceExport, ServiceImport
 from mcs.model.names import ClusterId, ServiceKey
@@ -164,13 +164,7 @@ def _events(
     now: str,
 ) -> tuple[RecordEvent, ...]:
     metadata = regarding.metadata
-    reference = ObjectReference(
-        api_version=resource.api_version,
-        kind=resource.kind,
-        namespace=metadata.namespace,
-        name=metadata.name,
-        uid=metadata.uid,
-    )
+    reference = resource.reference(metadata)
     return tuple(
         RecordEvent(
             cluster=cluster,

@@ -3,57 +3,22 @@
 import asyncio
 from collections.abc import Callable
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 
-from mcs.controllers.federation.clusters import FederatedClusters, FederatedType, OpenClient
+from mcs.controllers.federation.clusters import FederatedType
 from mcs.controllers.federation.drains import DrainController
 from mcs.controllers.federation.following import FollowingController
 from mcs.controllers.federation.kept import keep
-from mcs.controllers.federation.observing import Drains
+from mcs.controllers.federation.preferences import PreferencesController
 from mcs.controllers.federation.registered import RegisteredClusters
 from mcs.controllers.federation.synced_type import SyncedType
 from mcs.controllers.federation.types import TypesController
 from mcs.controllers.registry import RegistryController, RegistryOptions
 from mcs.federation.configuration import Settings
 from mcs.model.names import ClusterId, ServiceKey
-from mcs.model.registration import DRAINED_ANNOTATION
 from mcs.model.scheduling import PreferenceStatus
 from mcs.runtime.fleet import CRD_MISSING, Fleet
 from mcs.runtime.leader import LeaderElector
-
-
-class Preferences(Protocol):
-    """Who divides replicas as preferences ask, by writing what a human could also write into federated objects."""
-
-    @property
-    def is_seen(self) -> bool:
-        """True once it is known which preferences there are."""
-
-    def status_of(self, kind: str, key: ServiceKey) -> PreferenceStatus | None:
-        """The status of the preference that plans a federated object of this kind; None where none does."""
-
-    def on_plan(self, listener: Callable[[ServiceKey], None]) -> None:
-        """Call `listener` with the key of each preference whose status has changed."""
-
-    def plan_all(self) -> None:
-        """Something changed that every plan may depend on."""
-
-    async def run(self) -> None:
-        """Work until cancelled."""
-
-
-NewPreferences = Callable[
-    [
-        TypesController,
-        FederatedClusters,
-        OpenClient,
-        Settings,
-        Callable[[], datetime],
-        Drains,
-        LeaderElector | None,
-    ],
-    Preferences,
-]
 
 
 class Federation:
@@ -68,9 +33,8 @@ class Federation:
         options: RegistryOptions,
         fleet: Fleet[Any],
         clock: Callable[[], datetime],
+        on_drains: Callable[[], None],
         leader: LeaderElector | None = None,
-        new_preferences: NewPreferences | None = None,
-        on_drains: Callable[[], None] = lambda: None,
     ) -> None:
         clusters = self.clusters = RegisteredClusters(registry, fleet)
         self.types = TypesController(
@@ -95,11 +59,10 @@ class Federation:
         )
         registry.conditions.append(self.drains.told)
         self._on_drains = on_drains
-        self._preferences: Preferences | None = None
+        self._preferences: PreferencesController | None = None
         self._open_host = options.open_host
         self._clock = clock
         self._leader = leader
-        self._new_preferences = new_preferences
         self._settings: Settings | None = None
         self._is_changed = asyncio.Event()
         self.types.on_settings(self._take_settings)
@@ -125,7 +88,7 @@ class Federation:
         """Have preferences heeded by the settings of the moment, and not at all where these say so."""
         while True:
             self._is_changed.clear()
-            if self._settings is None or not self._settings.divides or self._new_preferences is None:
+            if self._settings is None or not self._settings.divides:
                 await self._is_changed.wait()
                 continue
             task = asyncio.create_task(keep("preferences", self._divide_by), name="preferences kept")
@@ -137,8 +100,7 @@ class Federation:
 
     async def _divide_by(self) -> None:
         assert self._settings is not None
-        assert self._new_preferences is not None
-        preferences = self._new_preferences(
+        preferences = PreferencesController(
             self.types,
             self.clusters,
             self._open_host,
@@ -159,11 +121,7 @@ class Federation:
 
     def _drained(self) -> list[ClusterId]:
         registrations = ((each, self.clusters.registration(each)) for each in self.clusters.registered)
-        return [
-            cluster
-            for cluster, each in registrations
-            if each is not None and each.metadata.annotations.get(DRAINED_ANNOTATION) == "true"
-        ]
+        return [cluster for cluster, each in registrations if each is not None and each.is_drained]
 
     def _preference_of(self, type_: FederatedType, key: ServiceKey) -> PreferenceStatus | None:
         if self._preferences is None:

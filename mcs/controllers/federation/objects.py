@@ -19,7 +19,7 @@ from mcs.federation.status import Told, desired_status
 from mcs.federation.template import template_warnings
 from mcs.kube.errors import Unreachable
 from mcs.model.actions import Action, Patch, RecordEvent
-from mcs.model.events import ObjectReference, new_event
+from mcs.model.events import new_event
 from mcs.model.federated import ORPHAN_ANNOTATION, SYNC_FINALIZER, FederatedObject, FederatedStatus
 from mcs.model.names import ClusterId, ServiceKey
 
@@ -295,13 +295,7 @@ class ObjectWork:
 def event_about(picture: Picture, federated: FederatedObject, reason: str, message: str) -> RecordEvent:
     """An Event of type Warning about a federated object."""
     resource, metadata = picture.kinds.federated, federated.metadata
-    about = ObjectReference(
-        api_version=resource.api_version,
-        kind=resource.kind,
-        namespace=metadata.namespace,
-        name=metadata.name,
-        uid=metadata.uid,
-    )
+    about = resource.reference(metadata)
     event = new_event(
         about, "Warning", reason, message, picture.timestamp(), namespace=metadata.namespace or "default"
     )

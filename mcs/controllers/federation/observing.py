@@ -3,9 +3,8 @@
 Reads caches and registrations at one instant. What becomes of it is decided in `mcs.federation`.
 """
 
-from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Protocol
 
 from mcs.controllers.federation.clusters import FederatedClusters, FederatedType
 from mcs.controllers.federation.rooms import Room
@@ -16,10 +15,10 @@ from mcs.federation.placement import Gate, NotPlaced, Placed, place
 from mcs.federation.preference_plan import SeenCluster
 from mcs.federation.template import member_object
 from mcs.membership.health import health_of
+from mcs.model.documents import Document, map_in, number_in
 from mcs.model.federated import FederatedObject, Placement, target_resource
 from mcs.model.meta import parse_timestamp
 from mcs.model.names import ClusterId, ServiceKey
-from mcs.model.registration import CORDONED_ANNOTATION, DRAINED_ANNOTATION
 from mcs.model.scheduling import PreferenceStatus
 
 NOT_SEEN = Stands("NotSeen", "its objects of this kind cannot be read, so it keeps what it has")
@@ -49,16 +48,14 @@ def observed_clusters(
         if registration is None:
             found.append(ObservedCluster(cluster=cluster, is_ready=clusters.is_ready(cluster)))
             continue
-        annotations = registration.metadata.annotations
-        is_marked = annotations.get(DRAINED_ANNOTATION) == "true"
-        is_removed = is_marked and drains.is_removed(cluster, workload)
+        is_removed = registration.is_drained and drains.is_removed(cluster, workload)
         found.append(
             ObservedCluster(
                 cluster=cluster,
                 is_ready=clusters.is_ready(cluster),
                 since=parse_timestamp(health_of(cluster, registration.status).since),
-                is_cordoned=annotations.get(CORDONED_ANNOTATION) == "true",
-                is_draining=is_marked and not is_removed,
+                is_cordoned=registration.is_cordoned,
+                is_draining=registration.is_drained and not is_removed,
                 is_drained=is_removed,
                 taints=registration.spec.taints,
             )
@@ -92,10 +89,10 @@ class ObservedWorkload:
             stands = NOT_SEEN
         cache = self._type.present(cluster)
         present = cache.get(self._federated.key) if cache is not None else None
-        document: Mapping[str, Any] = present.document if present is not None else {}
+        document: Document = present.document if present is not None else {}
         wanted, told = (
-            _number(document, "spec", "replicas", 1),
-            _number(document, "status", "readyReplicas", 0),
+            number_in(document, "spec", "replicas", otherwise=1),
+            number_in(document, "status", "readyReplicas"),
         )
         pods = (
             room.pods_of(self._federated.metadata.namespace, _labels(document)) if room and document else None
@@ -120,7 +117,7 @@ class ObservedWorkload:
         made = member_object(self._federated, self._target, cluster)
         try:
             needs: Needs | None = (
-                None if isinstance(made, NotMade) else needs_of(_map(made, "spec").get("template"))
+                None if isinstance(made, NotMade) else needs_of(map_in(made, "spec").get("template"))
             )
         except CapacityError:
             needs = None
@@ -132,19 +129,7 @@ class ObservedWorkload:
         return Full(full.replicas, since) if full is not None and since is not None else None
 
 
-def _labels(document: Mapping[str, Any]) -> Mapping[str, str]:
+def _labels(document: Document) -> Document:
     """Of the pods of a workload; those of its template where its selector has only expressions."""
-    spec = _map(document, "spec")
-    matched = _map(_map(spec, "selector"), "matchLabels")
-    return matched or _map(_map(_map(spec, "template"), "metadata"), "labels")
-
-
-def _map(of: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    found = of.get(name)
-    return found if isinstance(found, Mapping) else {}
-
-
-def _number(of: Mapping[str, Any], part: str, name: str, otherwise: int) -> int:
-    """What a member sends may be anything."""
-    found = _map(of, part).get(name)
-    return found if isinstance(found, int) and found >= 0 else otherwise
+    matched = map_in(document, "spec", "selector", "matchLabels")
+    return matched or map_in(document, "spec", "template", "metadata", "labels")

@@ -51,7 +51,7 @@ from mcs.model.scheduling import (
 from mcs.runtime.cache import Cache, Delta
 from mcs.runtime.demand import Reflected
 from mcs.runtime.fleet import CRD_MISSING, Fleet, Member
-from mcs.runtime.leader import LeaderElector
+from mcs.runtime.leader import LeaderElector, while_leading
 
 SOON = 1.0
 """Seconds after which a plan heeds what changed in a member: its objects change often while pods start."""
@@ -170,10 +170,7 @@ class PreferencesController:
     # One preference.
 
     async def _reconcile(self, _: ClusterId, key: ServiceKey) -> None:
-        if self._leader is None:
-            await self._carry_out(key)
-        else:
-            await self._leader.lead(partial(self._carry_out, key))
+        await while_leading(self._leader, partial(self._carry_out, key))
 
     async def _carry_out(self, key: ServiceKey) -> None:
         preference = self._preferences.get(key)

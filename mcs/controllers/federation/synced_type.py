@@ -5,7 +5,7 @@ one without rights for a kind, or without the kind, disturbs no other type.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import datetime
 from functools import partial
@@ -22,7 +22,7 @@ from mcs.model.targets import TargetObject
 from mcs.runtime.cache import Cache, Delta
 from mcs.runtime.demand import Reflected
 from mcs.runtime.fleet import Fleet, Member
-from mcs.runtime.leader import LeaderElector
+from mcs.runtime.leader import LeaderElector, while_leading
 
 _NAMESPACE = "namespace"
 
@@ -105,16 +105,10 @@ class SyncedType:
                 member.queue.drop_delayed()
 
     async def _reconcile_object(self, _: ClusterId, key: ServiceKey) -> None:
-        await self._while_leading(partial(self._objects.reconcile, key))
+        await while_leading(self._leader, partial(self._objects.reconcile, key))
 
     async def _reconcile_in_cluster(self, cluster: ClusterId, key: ServiceKey) -> None:
-        await self._while_leading(partial(self._in_clusters.reconcile, cluster, key))
-
-    async def _while_leading(self, work: Callable[[], Awaitable[None]]) -> None:
-        if self._leader is None:
-            await work()
-        else:
-            await self._leader.lead(work)
+        await while_leading(self._leader, partial(self._in_clusters.reconcile, cluster, key))
 
     def _remembered(self, cluster: ClusterId, open_client: OpenClient) -> OpenClient:
         """What opens a connection that the work uses while it is open."""

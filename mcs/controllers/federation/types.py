@@ -41,7 +41,7 @@ from mcs.model.names import ClusterId, ServiceKey
 from mcs.runtime.cache import Cache
 from mcs.runtime.demand import Reflected
 from mcs.runtime.fleet import CRD_MISSING, Fleet, Member
-from mcs.runtime.leader import LeaderElector
+from mcs.runtime.leader import LeaderElector, while_leading
 
 log = structlog.get_logger(__name__)
 
@@ -187,10 +187,8 @@ class TypesController:
             self._take_over()
             for name in (*sorted(each.metadata.name for each in self.configs), CONFIGURATION):
                 self.host.queue.add(name)
-        elif self._leader is None:
-            await self._record(key)
         else:
-            await self._leader.lead(partial(self._record, key))
+            await while_leading(self._leader, partial(self._record, key))
 
     # Deciding and carrying out: no `await`.
 

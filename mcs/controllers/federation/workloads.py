@@ -3,10 +3,11 @@
 Whoever looks at all of them uses it: drains, and exports that follow replicas.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 
 from mcs.controllers.federation.clusters import FederatedType
 from mcs.federation.draining import DrainedWorkload
+from mcs.model.documents import map_in, number_in
 from mcs.model.federated import FederatedObject
 from mcs.model.names import ClusterId, ServiceKey
 from mcs.model.scheduling import PreferenceStatus
@@ -86,20 +87,10 @@ class PlannedWorkload:
         metadata = self._federated.metadata
         if metadata.namespace != service.metadata.namespace:
             return False
-        labels = _labels_of_pods(self._federated)
+        labels = map_in(self._federated.spec.template, "spec", "template", "metadata", "labels")
         return all(labels.get(key) == value for key, value in service.spec.selector.items())
 
     def _number(self, cluster: ClusterId, part: str, name: str) -> int:
         cache = self._type.present(cluster)
         found = cache.get(self._federated.key) if cache is not None else None
-        within = found.document.get(part) if found is not None else None
-        number = within.get(name) if isinstance(within, dict) else None
-        return number if isinstance(number, int) else 0
-
-
-def _labels_of_pods(federated: FederatedObject) -> Mapping[str, object]:
-    """Those of the pod template; what a user wrote may be anything."""
-    found: object = federated.spec.template
-    for name in ("spec", "template", "metadata", "labels"):
-        found = found.get(name) if isinstance(found, dict) else None
-    return found if isinstance(found, dict) else {}
+        return number_in(found.document, part, name) if found is not None else 0
