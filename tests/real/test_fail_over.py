@@ -13,20 +13,14 @@ from pathlib import Path
 
 from tests.lab.mcs import eventually
 from tests.real.chaos.api import AdminApi
+from tests.real.guide import DELAYS, MEMBERS, Guide, guided
 from tests.real.joined import SYSTEM, mcs
 from tests.real.kubelet import kubelet
-from tests.real.test_federation import MEMBERS, Guide, guided
 from tests.real.test_preferences import PREFERENCE, TEMPLATE, planned, size
 
 TOTAL = 10
 SOURCE = "multicluster.kubernetes.io/source-cluster"
 TYPES = ("namespaces", "deployments.apps", "services")
-DELAYS = {
-    "apiVersion": "core.kubefed.io/v1beta1",
-    "kind": "KubeFedConfig",
-    "metadata": {"name": "kubefed", "namespace": SYSTEM[1]},
-    "spec": {"controllerDuration": {"unavailableDelay": "5s", "availableDelay": "3s"}},
-}
 BOTH = {"a": (6, "Weight"), "b": (4, "Weight")}
 EXPORT = {
     "apiVersion": "multicluster.x-k8s.io/v1beta1",

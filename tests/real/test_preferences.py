@@ -1,13 +1,15 @@
-"""A ReplicaSchedulingPreference on real API servers: as many replicas for a member as its Nodes have room for."""
+"""ReplicaSchedulingPreferences on real API servers: as many replicas for a member as its Nodes have room for."""
 
 from __future__ import annotations
 
 import json
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
 from tests.lab.mcs import eventually
-from tests.real.test_federation import IN_SHOP, MEMBERS, Guide, guided
+from tests.real.guide import DELAYS, IN_SHOP, MEMBERS, Guide, guided
+from tests.real.kubelet import kubelet
 
 LABELS = {"app": "web"}
 TEMPLATE = {
@@ -79,3 +81,41 @@ async def test_a_member_gets_as_many_replicas_as_fit_and_its_share_once_there_is
         await size(guide, "b", "9")
         roomy = {"a": (6, "Weight"), "b": (4, "Weight")}
         await eventually("the share is planned", lambda: is_told(roomy))
+
+
+async def test_three_members_share_with_room_for_two_in_one_while_another_is_lost_and_back(
+    tmp_path: Path,
+) -> None:
+    members = ("a", "b", "c")
+    async with guided(tmp_path, members) as (guide, _), AsyncExitStack() as stack:
+        await guide.host("apply", "-f", "-", stdin=json.dumps(DELAYS))
+        for number, (member, cpu) in enumerate(zip(members, ("50", "2500m", "50"), strict=True)):
+            await size(guide, member, cpu)
+            await stack.enter_async_context(kubelet(guide.planes[member], "shop", f"10.{number}.0"))
+        for type_ in ("namespaces", "deployments.apps"):
+            await guide.enable(type_)
+            for member in members:
+                await guide.allow(member, type_)
+        await guide.apply("FederatedNamespace", "shop", {})
+        await guide.apply("FederatedDeployment", "web", TEMPLATE)
+        equal = {"totalReplicas": 12, "mode": "fair", "rebalance": True}
+        await guide.host("apply", "-f", "-", stdin=json.dumps(PREFERENCE | {"spec": equal}))
+
+        async def run(plan: dict[str, tuple[int, str]]) -> bool:
+            ready = {
+                member: ((await guide.get(member, "deployment/web", *IN_SHOP)) or {})
+                .get("status", {})
+                .get("readyReplicas", 0)
+                for member in members
+                if plan[member][1] != "Lost"
+            }
+            there = {member: count for member, (count, reason) in plan.items() if reason != "Lost"}
+            return await planned(guide) == plan and ready == there
+
+        shared = {"a": (5, "Weight"), "b": (2, "Capacity"), "c": (5, "Weight")}
+        await eventually("each has its share, b what fits", lambda: run(shared), seconds=90)
+        await guide.planes["c"].kill()
+        without = {"a": (10, "Weight"), "b": (2, "Capacity"), "c": (0, "Lost")}
+        await eventually("a stands in for c", lambda: run(without), seconds=120)
+        await guide.planes["c"].start()
+        await eventually("each has its share again", lambda: run(shared), seconds=120)
